@@ -1,0 +1,52 @@
+# Every target sets up what it needs by itself. `make help` lists them.
+PYTHON ?= python3
+VENV ?= .venv
+BIN := $(VENV)/bin
+READY := $(VENV)/.ready
+
+.DEFAULT_GOAL := help
+.PHONY: help demo test check lint types imports format bench fixtures lock clean
+
+help: ## List the targets
+	@awk -F':.*## ' '/^[a-z-]+:.*## /{printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+$(READY): requirements-dev.txt pyproject.toml tools/venv.sh
+	@PYTHON="$(PYTHON)" tools/venv.sh $(VENV)
+	@touch $@
+
+demo: $(READY) ## Run the whole loop on a recorded 8-GPU machine: no root, no cluster, no GPU
+	@$(BIN)/python -m numa_agent demo
+
+test: $(READY) ## Run every test, those on a real kernel and a real API server included
+	@tools/debian.sh "the tests boot a NUMA machine in QEMU" \
+	  qemu-system-x86_64=qemu-system-x86 busybox=busybox-static depmod=kmod cpio=cpio zstd=zstd
+	$(BIN)/pytest
+
+lint: $(READY) ## Check style and import rules
+	$(BIN)/ruff format --check
+	$(BIN)/ruff check
+	$(BIN)/lint-imports
+
+types: $(READY) ## Check types
+	$(BIN)/mypy
+
+check: lint types test ## Everything that must be green before a change is done
+
+format: $(READY) ## Format the code
+	$(BIN)/ruff format
+	$(BIN)/ruff check --fix
+
+bench: $(READY) ## Compare discovery with lstopo and lscpu
+	@tools/debian.sh "the benchmark compares with lstopo and lscpu" \
+	  lstopo-no-graphics=hwloc-nox lscpu=util-linux xz=xz-utils
+	$(BIN)/python -m benchmarks.discovery
+
+fixtures: $(READY) ## Write the generated machines of fixtures/sysfs/ anew
+	$(BIN)/python -m tools.machines
+
+lock: $(READY) ## Resolve the development requirements anew, with hashes
+	$(BIN)/uv pip compile --universal --python-version 3.11 --generate-hashes --no-header \
+	  --no-emit-index-url --no-emit-find-links --extra dev -o requirements-dev.txt pyproject.toml
+
+clean: ## Remove what the targets made
+	rm -rf $(VENV) .cache .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache

@@ -1,0 +1,1 @@
+"""The API server's side: the only importer of `kubernetes`."""

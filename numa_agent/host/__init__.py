@@ -1,0 +1,1 @@
+"""The machine's side: reads values, writes cgroup files, decides nothing."""

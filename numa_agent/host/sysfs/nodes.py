@@ -1,0 +1,286 @@
+"""NUMA nodes from /sys/devices/system/node: CPUs, memory, hugepages, distances, nearest CPU nodes.
+
+Files: Documentation/ABI/stable/sysfs-devices-node; memory initiators (accessN):
+Documentation/admin-guide/mm/numaperf.rst (https://docs.kernel.org/admin-guide/mm/numaperf.html).
+"""
+
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+
+from numa_agent.config import HUGEPAGES_DIR, MEMINFO, NODE_DIR
+from numa_agent.core import cpulist
+from numa_agent.core.cpulist import CpuSet
+from numa_agent.core.topology import HugePages, NodeKind, NumaNode, nearest, node_kind
+from numa_agent.host.sysfs.cpus import CpuSetReader
+from numa_agent.host.sysfs.files import Directory, number
+
+_CPU_NAME = re.compile(r"cpu(\d{1,5})")
+_NODE_NAME = re.compile(r"node(\d{1,5})")
+_HUGEPAGES_NAME = re.compile(r"hugepages-(\d{1,12})kB")
+_MEM_TOTAL = re.compile(r"^(?:Node \d+ )?MemTotal:\s+(\d{1,15}) kB$", re.MULTILINE)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Raw:
+    """What one node's files say, before nodes are held against each other."""
+
+    id: int
+    cpus: CpuSet | None
+    has_list: bool
+    confirmed: bool
+    memory_bytes: int | None
+    hugepages: tuple[HugePages, ...]
+    row: tuple[int, ...] | None
+    initiators: frozenset[int]
+
+
+def read_nodes(root: Directory, online: CpuSet, sets: CpuSetReader) -> tuple[NumaNode, ...]:
+    """The online NUMA nodes, ascending.
+
+    A machine whose kernel has no node directory has one node 0, with every online CPU and all
+    memory. Such a machine without CPUs has no node.
+    """
+    with_nodes = root.directory(NODE_DIR)
+    if with_nodes is not None:
+        with with_nodes:
+            nodes = _read_listed(with_nodes, online, sets)
+        if nodes:
+            return nodes
+    if not online:
+        return ()
+    path = root.of(NODE_DIR)
+    root.warn(
+        "no-node-directory", path, f"{path}: the kernel lists no NUMA node; taken as one node 0"
+    )
+    return (_whole_machine(root, online),)
+
+
+def _whole_machine(root: Directory, online: CpuSet) -> NumaNode:
+    memory = root.value(MEMINFO, _mem_total_bytes)
+    if memory is None:
+        _warn_memory(root, MEMINFO, 0)
+    return NumaNode(
+        id=0,
+        kind=NodeKind.CPU,
+        cpus=online,
+        memory_bytes=memory,
+        hugepages=_read_hugepages(root, HUGEPAGES_DIR),
+        distances={0: 10},
+        nearest_cpu_nodes=(0,),
+    )
+
+
+def _read_listed(directory: Directory, online: CpuSet, sets: CpuSetReader) -> tuple[NumaNode, ...]:
+    listed, present = _node_ids(directory)
+    raws = [_read_node(directory, node_id, online, sets) for node_id in present]
+    raws = _without_contested(directory, raws)
+    homeless = online.difference(*(raw.cpus for raw in raws if raw.cpus))
+    if raws and homeless:
+        cpus = cpulist.render(homeless)
+        directory.warn(
+            "cpu-without-node",
+            f"cpu{cpus}",
+            f"{directory.path}: online CPUs {cpus} are in no node",
+        )
+    cpu_nodes = [raw.id for raw in raws if raw.cpus]
+    return tuple(_node(directory, raw, listed, present, cpu_nodes) for raw in raws)
+
+
+def _node_ids(directory: Directory) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    """The ids that a distance row has a column for, and those of them that have a directory."""
+    present = frozenset(
+        int(match[1]) for name in directory.names() if (match := _NODE_NAME.fullmatch(name))
+    )
+    online = directory.value("online", cpulist.parse)
+    if not online:
+        return tuple(sorted(present)), tuple(sorted(present))
+    for ids, code, what in (
+        (online - present, "node-without-directory", "is listed in `online` without a directory"),
+        (present - online, "node-not-listed", "has a directory and isn't listed in `online`"),
+    ):
+        for node_id in sorted(ids):
+            path = directory.of(f"node{node_id}")
+            directory.warn(code, path, f"{path} {what}; left out")
+    return tuple(sorted(online)), tuple(sorted(online & present))
+
+
+def _read_node(directory: Directory, node_id: int, online: CpuSet, sets: CpuSetReader) -> _Raw:
+    name = f"node{node_id}"
+    claim = _read_claim(directory, name, online, sets)
+    memory = directory.value(f"{name}/meminfo", _mem_total_bytes)
+    if memory is None:
+        _warn_memory(directory, f"{name}/meminfo", node_id)
+    return _Raw(
+        id=node_id,
+        cpus=claim.cpus,
+        has_list=claim.has_list,
+        confirmed=claim.confirmed,
+        memory_bytes=memory,
+        hugepages=_read_hugepages(directory, f"{name}/hugepages"),
+        row=directory.value(f"{name}/distance", _distances),
+        initiators=frozenset() if claim.cpus else _read_initiators(directory, name),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _Claim:
+    """A node's online CPUs by its own files; `confirmed` where cpulist and cpumap agree."""
+
+    cpus: CpuSet | None
+    has_list: bool = False
+    confirmed: bool = False
+
+
+def _read_claim(directory: Directory, name: str, online: CpuSet, sets: CpuSetReader) -> _Claim:
+    # cpulist may name offline CPUs where cpumap doesn't, so both are cut to the online ones.
+    listed = directory.value(f"{name}/cpulist", sets.list)
+    mapped = directory.value(f"{name}/cpumap", sets.mask)
+    if listed is not None and mapped is not None:
+        if listed & online == mapped & online:
+            return _Claim(listed & online, has_list=True, confirmed=True)
+        path = directory.of(name)
+        directory.warn(
+            "node-cpus-disagree", path, f"{path}: cpulist and cpumap differ; its CPUs are unknown"
+        )
+        return _Claim(None)
+    if listed is not None:
+        return _Claim(listed & online, has_list=True)
+    if mapped is not None:
+        return _Claim(mapped & online)
+    linked = frozenset(
+        int(match[1]) for entry in directory.names(name) if (match := _CPU_NAME.fullmatch(entry))
+    )
+    if linked:
+        return _Claim(linked & online)
+    path = directory.of(f"{name}/cpulist")
+    directory.warn("node-cpus-unknown", path, f"{path}: no CPU list of this node can be read")
+    return _Claim(None)
+
+
+def _without_contested(directory: Directory, raws: list[_Raw]) -> list[_Raw]:
+    """Take CPUs that two nodes claim from each node whose claim rests on one file only.
+
+    A CPU is in one node only, so one of the files lies. Kernels too old for cpulist are believed
+    as they are: there is nothing to hold their cpumap against.
+    """
+    seen: set[int] = set()
+    contested: set[int] = set()
+    for raw in raws:
+        contested |= seen & (raw.cpus or frozenset())
+        seen |= raw.cpus or frozenset()
+    if not contested:
+        return raws
+    cpus = cpulist.render(contested)
+    directory.warn(
+        "nodes-overlap", f"cpu{cpus}", f"{directory.path}: CPUs {cpus} are in two nodes"
+    )
+    if not any(raw.has_list for raw in raws):
+        return raws
+    return [
+        raw if raw.confirmed or not raw.cpus else replace(raw, cpus=raw.cpus - contested or None)
+        for raw in raws
+    ]
+
+
+def _node(
+    directory: Directory,
+    raw: _Raw,
+    listed: tuple[int, ...],
+    present: Iterable[int],
+    cpu_nodes: list[int],
+) -> NumaNode:
+    distances = _by_id(directory, raw, listed, frozenset(present))
+    near: tuple[int, ...]
+    if raw.cpus:
+        near = (raw.id,)
+    else:
+        initiators = sorted(raw.initiators.intersection(cpu_nodes))
+        near = nearest(distances, initiators or cpu_nodes) or tuple(initiators)
+    return NumaNode(
+        id=raw.id,
+        kind=node_kind(raw.cpus, raw.memory_bytes),
+        cpus=raw.cpus,
+        memory_bytes=raw.memory_bytes,
+        hugepages=raw.hugepages,
+        distances=distances,
+        nearest_cpu_nodes=near,
+    )
+
+
+def _by_id(
+    directory: Directory, raw: _Raw, listed: tuple[int, ...], present: frozenset[int]
+) -> Mapping[int, int] | None:
+    """Distances by node id: column k of a row belongs to the k-th online node, not to node k."""
+    path = directory.of(f"node{raw.id}/distance")
+    if raw.row is None:
+        if len(listed) > 1:
+            directory.warn("distances-unknown", path, f"{path}: not to be read; distances unknown")
+        return None
+    if len(raw.row) != len(listed):
+        directory.warn(
+            "distances-unknown",
+            path,
+            f"{path} has {len(raw.row)} columns for {len(listed)} online nodes; distances unknown",
+        )
+        return None
+    pairs = zip(listed, raw.row, strict=True)
+    return {node_id: distance for node_id, distance in pairs if node_id in present}
+
+
+def _read_initiators(directory: Directory, name: str) -> frozenset[int]:
+    """The nodes whose CPUs reach this node's memory fastest, where firmware (HMAT) says so.
+
+    access1 counts CPUs only, access0 other initiators too.
+    """
+    for access in ("access1", "access0"):
+        found = frozenset(
+            int(match[1])
+            for entry in directory.names(f"{name}/{access}/initiators")
+            if (match := _NODE_NAME.fullmatch(entry))
+        )
+        if found:
+            return found
+    return frozenset()
+
+
+def _read_hugepages(directory: Directory, name: str) -> tuple[HugePages, ...]:
+    sizes = sorted(
+        (int(match[1]), entry)
+        for entry in directory.names(name)
+        if (match := _HUGEPAGES_NAME.fullmatch(entry))
+    )
+    return tuple(
+        HugePages(
+            size_kib=size_kib,
+            total=directory.value(f"{name}/{entry}/nr_hugepages", _count),
+            free=directory.value(f"{name}/{entry}/free_hugepages", _count),
+        )
+        for size_kib, entry in sizes
+    )
+
+
+def _warn_memory(directory: Directory, name: str, node_id: int) -> None:
+    path = directory.of(name)
+    directory.warn("memory-unknown", path, f"{path}: MemTotal of node {node_id} can't be read")
+
+
+def _mem_total_bytes(text: str) -> int:
+    match = _MEM_TOTAL.search(text)
+    if match is None:
+        raise ValueError("no line gives MemTotal in kB")
+    return int(match[1]) * 1024
+
+
+def _distances(text: str) -> tuple[int, ...]:
+    row = tuple(number(word) for word in text.split())
+    if not row or not all(0 <= distance <= 255 for distance in row):
+        raise ValueError(f"not a row of distances: {text[:60]!r}")
+    return row
+
+
+def _count(text: str) -> int:
+    value = number(text)
+    if value < 0:
+        raise ValueError(f"not a count: {text!r}")
+    return value

@@ -1,0 +1,1 @@
+"""What others scrape: metrics, health and the node's page (nothing is served yet)."""
