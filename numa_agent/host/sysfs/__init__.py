@@ -4,9 +4,9 @@ from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 
+from numa_agent.core.errors import SourceError
 from numa_agent.core.locality import Locator
 from numa_agent.core.pci import PciAddress
-from numa_agent.core.report import SourceError
 from numa_agent.core.topology import NumaNode, PciDevice, Topology, TopologyWarning
 from numa_agent.host.sysfs import nodes, pci
 from numa_agent.host.sysfs.cpus import CpuSetReader, read_cpus

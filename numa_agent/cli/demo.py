@@ -1,0 +1,67 @@
+"""`numa-agent demo`: the whole loop on a copy of a recorded machine, each step shown."""
+
+import argparse
+import os
+import shutil
+import sys
+import tempfile
+from pathlib import Path
+
+from numa_agent.cli import options, report_text
+from numa_agent.cli.tree import Style, lines
+from numa_agent.config import Config, ConfigError
+from numa_agent.host.recorded import is_recorded
+from numa_agent.wiring import run_once
+
+DESCRIPTION = """\
+Take one whole pass over a copy of a recorded machine, so that nothing of this computer is read or
+changed: no root, no cluster, no GPU. It shows the map, the object that would be published, the
+files that were written and what the machine has in force afterwards."""
+
+EPILOG = """\
+examples:
+  numa-agent demo
+  numa-agent demo fixtures/sysfs/cgroup-v1-systemd"""
+
+_MACHINE = Path(__file__).parents[2] / "fixtures" / "sysfs" / "two-socket-8gpu"
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the machine shown."""
+    parser.add_argument(
+        "machine",
+        type=options.path,
+        nargs="?",
+        default=_MACHINE,
+        metavar="DIR",
+        help="a recorded machine (default: fixtures/sysfs/two-socket-8gpu)",
+    )
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Copy the machine, take the pass, show each step."""
+    if not is_recorded(arguments.machine):
+        raise ConfigError(f"{arguments.machine} has no recorded.yaml: give a recorded machine")
+    with tempfile.TemporaryDirectory(prefix="numa-agent-demo-") as folder:
+        copy = Path(folder) / "machine"
+        shutil.copytree(arguments.machine, copy, symlinks=True)
+        report = run_once(
+            Config(host_root=copy, live_root=Path("/"), node_name=None, kubeconfig=None)
+        )
+    import yaml
+
+    style = Style(colour=sys.stdout.isatty() and "NO_COLOR" not in os.environ)
+    _title(style, f"1. map: {arguments.machine.name}")
+    print("\n".join(lines(report.topology, width=80, style=style)))
+    if report.publication is not None:
+        _title(style, "2. publish: the object for the cluster's scheduler")
+        print(yaml.safe_dump(dict(report.publication.manifest), sort_keys=False), end="")
+    _title(style, "3. bind: the files written")
+    print("\n".join(report_text.written(report)))
+    _title(style, "4. prove: what is in force now")
+    print("\n".join([*report_text.found(report), *report_text.troubles(report)]))
+    return 0 if report.good else 1
+
+
+def _title(style: Style, text: str) -> None:
+    print(f"\n{style.strong(f'== {text} ==')}")

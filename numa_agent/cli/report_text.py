@@ -1,0 +1,83 @@
+"""A pass's report as text: what was published, written and found."""
+
+from collections.abc import Iterable, Iterator, Sequence
+
+from numa_agent.core.cpulist import CpuSet, render
+from numa_agent.core.report import Report
+
+
+def lines(report: Report) -> Iterator[str]:
+    """The report in the order of the pass; nothing to say about a step is said too."""
+    yield from published(report)
+    yield from written(report)
+    yield from found(report)
+    yield from troubles(report)
+
+
+def published(report: Report) -> Iterator[str]:
+    """What became of the published object."""
+    if report.publication is None:
+        yield "published: nothing"
+        return
+    metadata = report.publication.manifest["metadata"]
+    name = metadata["name"] if isinstance(metadata, dict) else "?"
+    kind = report.publication.manifest["kind"]
+    yield f"published: {kind} {name}: {report.publication.outcome}"
+
+
+def written(report: Report) -> Iterator[str]:
+    """Each cgroup write, before and after."""
+    if not report.writes:
+        yield "written: nothing, every cgroup is as it should be"
+        return
+    yield f"written: {len(report.writes)}"
+    for write in report.writes:
+        step = write.step
+        who = f"{step.target.pod.full_name} {step.target.container.name}"
+        yield f"  {who}: CPUs {_set(step.before)} -> {_set(step.cpus)}"
+        yield f"    in {step.path}/cpuset.cpus"
+        if write.error is not None:
+            yield f"    FAILED: {write.error}"
+
+
+def found(report: Report) -> Iterator[str]:
+    """The verdict on each container with assigned CPUs, as a table."""
+    if not report.proofs:
+        yield "found: no running container has assigned CPUs"
+        return
+    rows = [("POD", "CONTAINER", "VERDICT", "WHY")]
+    rows += [
+        (
+            proof.target.pod.full_name,
+            proof.target.container.name,
+            proof.verdict.alignment,
+            proof.verdict.reason,
+        )
+        for proof in report.proofs
+    ]
+    yield "found:"
+    yield from (f"  {line}" for line in table(rows))
+
+
+def troubles(report: Report) -> Iterator[str]:
+    """Refused assignments, pods left out and sources that failed."""
+    for refusal in report.refusals:
+        yield f"refused: pod {refusal.pod.full_name}: {refusal.message}"
+    for problem in report.problems:
+        yield f"left out: {problem}"
+    for failure in report.failures:
+        yield f"failed: {failure}"
+
+
+def table(rows: Sequence[Sequence[str]]) -> Iterable[str]:
+    """Rows of text in columns; the last column isn't padded."""
+    widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]) - 1)]
+    for row in rows:
+        cells = [cell.ljust(width) for cell, width in zip(row, widths, strict=False)]
+        yield "  ".join([*cells, row[-1]]).rstrip()
+
+
+def _set(cpus: CpuSet | None) -> str:
+    if cpus is None:
+        return "?"
+    return render(cpus) or "(empty)"

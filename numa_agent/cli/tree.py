@@ -1,0 +1,308 @@
+"""The map as a tree for people: packages, nodes, memory, caches, devices, distances, warnings.
+
+Readable at 80 columns, and on machines with dozens of nodes: empty nodes share a line, a wide
+distance matrix is cut into blocks, equal warnings are counted.
+"""
+
+import re
+import textwrap
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import groupby
+
+from numa_agent.core import cpulist
+from numa_agent.core.cpulist import CpuSet
+from numa_agent.core.topology import (
+    CpuGroup,
+    NodeKind,
+    NodeSource,
+    NumaNode,
+    PciDevice,
+    Topology,
+)
+
+_UNITS = (("TiB", 1 << 40), ("GiB", 1 << 30), ("MiB", 1 << 20), ("KiB", 1 << 10))
+
+_CLASSES = {
+    0x0108: "NVMe",
+    0x0200: "Ethernet",
+    0x0207: "InfiniBand",
+    0x0300: "VGA",
+    0x0302: "3D controller",
+    0x0380: "display",
+    0x0B40: "co-processor",
+    0x1200: "accelerator",
+}
+"""The classes that people place work beside (https://pci-ids.ucw.cz), by class and subclass."""
+
+_SHOWN_WARNINGS = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Style:
+    """How to set text off: ANSI colours on a terminal, nothing elsewhere."""
+
+    colour: bool
+
+    def strong(self, text: str) -> str:
+        """What the eye should find first."""
+        return f"\033[1m{text}\033[0m" if self.colour else text
+
+    def faint(self, text: str) -> str:
+        """What is there to be looked up."""
+        return f"\033[2m{text}\033[0m" if self.colour else text
+
+    def alarm(self, text: str) -> str:
+        """What isn't as it should be."""
+        return f"\033[33m{text}\033[0m" if self.colour else text
+
+
+@dataclass(frozen=True, slots=True)
+class _Branch:
+    """A line of the tree, its details and what hangs below it."""
+
+    title: str
+    details: str = ""
+    below: tuple["_Branch", ...] = ()
+    strong: bool = False
+
+
+def lines(topology: Topology, *, width: int, style: Style) -> Iterator[str]:
+    """The lines of the tree, none wider than `width` where words allow."""
+    yield style.strong(_headline(topology))
+    branches = _branches(topology)
+    for position, branch in enumerate(branches):
+        yield from _drawn(branch, "", position == len(branches) - 1, width, style)
+    yield from _distances(topology.nodes, width, style)
+    yield from _warnings(topology, width, style)
+
+
+def _headline(topology: Topology) -> str:
+    memory = _bytes_of(topology.nodes)
+    parts = [
+        _many(len(topology.online), "CPU") + " online",
+        _many(topology.cores, "core"),
+        _many(topology.packages, "package"),
+        _many(topology.nodes, "NUMA node"),
+        f"{memory} memory",
+    ]
+    return "machine: " + ", ".join(parts)
+
+
+def _branches(topology: Topology) -> list[_Branch]:
+    branches = [*_cpu_branches(topology), *_memory_branches(topology)]
+    unknown = [
+        device for device in topology.pci_devices if device.node_source is NodeSource.UNKNOWN
+    ]
+    if unknown:
+        branches.append(_Branch("node unknown", below=tuple(_devices(unknown)), strong=True))
+    for name, cpus in (("offline", topology.offline), ("isolated", topology.isolated)):
+        if cpus:
+            branches.append(_Branch(name, f"CPUs {cpulist.render(cpus)}"))
+    branches += [
+        _Branch(f"CPU type {kind.name}", f"CPUs {cpulist.render(kind.cpus)}")
+        for kind in topology.cpu_kinds
+    ]
+    return branches
+
+
+def _cpu_branches(topology: Topology) -> list[_Branch]:
+    nodes = [
+        node for node in topology.nodes if node.cpus or (node.kind is None and node.cpus is None)
+    ]
+    homes = {node.id: _package_of(node, topology.packages or ()) for node in nodes}
+    branches = [
+        _Branch(
+            f"package {_known(package.id)}",
+            f"{_many(_cores_in(topology, package.cpus), 'core')},"
+            f" {_many(len(package.cpus), 'CPU')}{_dies(topology, package.cpus)}",
+            tuple(_node(topology, node) for node in nodes if homes[node.id] is package),
+            strong=True,
+        )
+        for package in topology.packages or ()
+        if any(home is package for home in homes.values())
+    ]
+    return branches + [_node(topology, node) for node in nodes if homes[node.id] is None]
+
+
+def _memory_branches(topology: Topology) -> list[_Branch]:
+    without = [node for node in topology.nodes if node.cpus is not None and not node.cpus]
+    branches = [_node(topology, node) for node in without if node.kind is not NodeKind.EMPTY]
+    empty = [node for node in without if node.kind is NodeKind.EMPTY]
+    # Neighbours with the same nearest node share a line: GB200 has 28 of them.
+    for near, group in groupby(empty, key=lambda node: node.nearest_cpu_nodes):
+        ids = cpulist.render(node.id for node in group)
+        plural = "nodes" if "-" in ids or "," in ids else "node"
+        branches.append(_Branch(f"{plural} {ids}", f"empty{_near(near)}"))
+    return branches
+
+
+def _node(topology: Topology, node: NumaNode) -> _Branch:
+    memory = _size(node.memory_bytes)
+    packages = [group for group in topology.packages or () if node.cpus and group.cpus < node.cpus]
+    if node.cpus or node.cpus is None:
+        details = f"{memory}, CPUs {_list(node.cpus)}"
+        if len(packages) > 1:
+            details += f", {len(packages)} packages"
+    else:
+        details = f"{memory}, memory only{_near(node.nearest_cpu_nodes)}"
+    below = [*_pools(node), *_caches(topology, node.cpus)]
+    below += _devices(device for device in topology.pci_devices if device.node == node.id)
+    return _Branch(f"node {node.id}", details, tuple(below), strong=True)
+
+
+def _pools(node: NumaNode) -> Iterator[_Branch]:
+    for pool in node.hugepages:
+        if pool.total:
+            size = _size(pool.size_kib * 1024)
+            yield _Branch("hugepages", f"{pool.total} x {size}, {_known(pool.free)} free")
+
+
+def _caches(topology: Topology, cpus: CpuSet | None) -> Iterator[_Branch]:
+    """Last-level caches; those of one level and size share a line."""
+    inside = [cache for cache in topology.caches if cpus and cache.cpus & cpus]
+    for (level, size), group in groupby(inside, key=lambda c: (c.level, c.size_bytes)):
+        members = list(group)
+        details = _size(size)
+        if len(members) > 1:
+            shares = sorted({len(cache.cpus) for cache in members})
+            each = " or ".join(map(str, shares)) + (" CPU" if shares == [1] else " CPUs")
+            details = f"{len(members)} x {details}, each for {each}"
+        others = topology.nodes_of(
+            frozenset().union(*(cache.cpus for cache in members)) - (cpus or frozenset())
+        )
+        if others:
+            details += f", shared with node {cpulist.render(others)}"
+        yield _Branch(f"L{level} cache", details)
+
+
+def _devices(devices: Iterable[PciDevice]) -> Iterator[_Branch]:
+    others = 0
+    for device in devices:
+        name = _CLASSES.get((device.class_code or 0) >> 8)
+        if name is None:
+            others += 1
+            continue
+        ids = f"{_hex(device.vendor)}:{_hex(device.device)}"
+        source = "" if device.node_source is NodeSource.SYSFS else f" ({device.node_source})"
+        yield _Branch(str(device.address), f"{name} {ids}{source}")
+    if others:
+        yield _Branch(f"{_many(others, 'other PCI device')}")
+
+
+def _drawn(branch: _Branch, indent: str, last: bool, width: int, style: Style) -> Iterator[str]:
+    title = style.strong(branch.title) if branch.strong else branch.title
+    head = f"{indent}{'└' if last else '├'}─ "
+    deeper = indent + ("   " if last else "│  ")
+    first, *more = _wrapped(branch.details, width - len(head) - len(branch.title) - 2)
+    yield f"{head}{title}  {style.faint(first)}".rstrip() if first else f"{head}{title}"
+    hanging = " " * (len(branch.title) + 2)
+    rail = "│" if branch.below else " "
+    for line in more:
+        yield f"{deeper}{rail}{hanging[1:]}{style.faint(line)}"
+    for position, child in enumerate(branch.below):
+        yield from _drawn(child, deeper, position == len(branch.below) - 1, width, style)
+
+
+def _wrapped(text: str, width: int) -> list[str]:
+    """Text in lines, broken behind a space or a comma, so that CPU lists wrap too."""
+    lines = [""]
+    for piece in re.findall(r"[^ ,]*,? ?", text):
+        if lines[-1] and len(lines[-1]) + len(piece.rstrip()) > max(width, 20):
+            lines.append("")
+        lines[-1] += piece
+    return [line.rstrip() for line in lines]
+
+
+def _distances(nodes: Sequence[NumaNode], width: int, style: Style) -> Iterator[str]:
+    shown = [node for node in nodes if node.kind is not NodeKind.EMPTY]
+    if len(shown) < 2:
+        return
+    yield ""
+    left_out = len(nodes) - len(shown)
+    note = f" (without {_many(left_out, 'empty node')})" if left_out else ""
+    yield style.strong(f"distances{note}")
+    cell = max(3, *(len(str(node.id)) for node in shown)) + 1
+    label = max(len(f"node {node.id}") for node in shown)
+    columns = max(1, (width - label) // cell)
+    for start in range(0, len(shown), columns):
+        block = shown[start : start + columns]
+        if start:
+            yield ""
+        yield " " * label + "".join(f"{node.id:>{cell}}" for node in block)
+        for node in shown:
+            row = "".join(
+                f"{_known((node.distances or {}).get(other.id)):>{cell}}" for other in block
+            )
+            yield f"{f'node {node.id}':<{label}}{row}"
+
+
+def _warnings(topology: Topology, width: int, style: Style) -> Iterator[str]:
+    if not topology.warnings:
+        return
+    yield ""
+    yield style.strong(_many(len(topology.warnings), "warning"))
+    counts = Counter(warning.code for warning in topology.warnings)
+    for code, group in groupby(topology.warnings, key=lambda warning: warning.code):
+        for warning in list(group)[:_SHOWN_WARNINGS]:
+            text = f"{style.alarm(code)}: {warning.message}"
+            yield from textwrap.wrap(
+                text, width, subsequent_indent="  ", break_long_words=False, break_on_hyphens=False
+            )
+        if counts[code] > _SHOWN_WARNINGS:
+            yield f"  and {counts[code] - _SHOWN_WARNINGS} more {code} (all are in -o json)"
+
+
+def _package_of(node: NumaNode, packages: Iterable[CpuGroup]) -> CpuGroup | None:
+    return next((group for group in packages if node.cpus and node.cpus <= group.cpus), None)
+
+
+def _cores_in(topology: Topology, cpus: CpuSet) -> tuple[CpuSet, ...] | None:
+    if topology.cores is None:
+        return None
+    return tuple(core for core in topology.cores if core <= cpus)
+
+
+def _dies(topology: Topology, cpus: CpuSet) -> str:
+    dies = [group for group in topology.dies if group.cpus <= cpus]
+    return f", {len(dies)} dies" if len(dies) > 1 else ""
+
+
+def _near(nodes: Sequence[int]) -> str:
+    return f", nearest CPUs: node {cpulist.render(nodes)}" if nodes else ""
+
+
+def _bytes_of(nodes: Sequence[NumaNode]) -> str:
+    known = [node.memory_bytes for node in nodes if node.memory_bytes is not None]
+    return _size(sum(known)) if nodes and len(known) == len(nodes) else "?"
+
+
+def _size(count: int | None) -> str:
+    """Bytes in the largest unit that leaves a number of 1 or more, with a digit if it helps."""
+    if count is None:
+        return "?"
+    for unit, size in _UNITS:
+        if count >= size:
+            amount = f"{count / size:.1f}".removesuffix(".0")
+            return f"{amount} {unit}"
+    return f"{count} B"
+
+
+def _many(things: Sequence[object] | int | None, name: str) -> str:
+    if things is None:
+        return f"? {name}s"
+    count = things if isinstance(things, int) else len(things)
+    return f"{count} {name}" if count == 1 else f"{count} {name}s"
+
+
+def _list(cpus: CpuSet | None) -> str:
+    return "?" if cpus is None else cpulist.render(cpus)
+
+
+def _known(value: int | None) -> str:
+    return "?" if value is None else str(value)
+
+
+def _hex(number: int | None) -> str:
+    return "????" if number is None else f"{number:04x}"

@@ -1,0 +1,141 @@
+"""Pods and containers as the API server gives them (v1 Pod).
+
+https://kubernetes.io/docs/reference/kubernetes-api/workload-resources/pod-v1/
+"""
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+
+from numa_agent.core.documents import Document, items, mapping, text, texts
+
+# The ids below become parts of cgroup paths, so nothing but these forms may pass.
+_UID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}|[0-9a-f]{32}")
+_CONTAINER_ID = re.compile(r"(?P<runtime>[a-z][a-z0-9-]*)://(?P<id>[0-9a-f]{64})")
+
+_CONFIG_HASH = "kubernetes.io/config.hash"
+
+
+class QosClass(StrEnum):
+    """The pod's quality of service, which decides where kubelet puts its cgroup."""
+
+    GUARANTEED = "Guaranteed"
+    BURSTABLE = "Burstable"
+    BEST_EFFORT = "BestEffort"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Container:
+    """One container of a pod; `id` is the runtime's 64 hex digits, None before it exists."""
+
+    name: str
+    id: str | None
+    runtime: str | None
+    running: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Pod:
+    """One pod; containers are init, app and ephemeral ones, in that order.
+
+    `started` is when kubelet first saw it, as RFC 3339 text in UTC, "" before that.
+    """
+
+    namespace: str
+    name: str
+    uid: str
+    phase: str
+    started: str
+    qos: QosClass
+    annotations: Mapping[str, str]
+    containers: tuple[Container, ...]
+
+    @property
+    def full_name(self) -> str:
+        """Namespace and name, as people write them."""
+        return f"{self.namespace}/{self.name}"
+
+    @property
+    def finished(self) -> bool:
+        """Whether it has ended for good and so holds nothing."""
+        return self.phase in {"Succeeded", "Failed"}
+
+    @property
+    def cgroup_uid(self) -> str:
+        """The uid in its cgroup's name: a static pod's is its config's hash, not its own uid."""
+        return self.annotations.get(_CONFIG_HASH, self.uid)
+
+
+@dataclass(frozen=True, slots=True)
+class PodsRead:
+    """The pods of a list, and for each that can't be used a sentence that names it."""
+
+    pods: tuple[Pod, ...]
+    problems: tuple[str, ...]
+
+
+def parse_pods(pod_list: Document) -> PodsRead:
+    """The pods of a v1 PodList, those that started first ahead; a bad one costs itself alone."""
+    pods: list[Pod] = []
+    problems: list[str] = []
+    for item in items(pod_list.get("items")):
+        try:
+            pods.append(_pod(mapping(item)))
+        except ValueError as error:
+            problems.append(str(error))
+    pods.sort(key=lambda pod: (pod.started or "~", pod.namespace, pod.name, pod.uid))
+    return PodsRead(tuple(pods), tuple(sorted(problems)))
+
+
+def _pod(item: Document) -> Pod:
+    metadata, status = mapping(item.get("metadata")), mapping(item.get("status"))
+    namespace, name = text(metadata.get("namespace")), text(metadata.get("name"))
+    if namespace is None or name is None:
+        raise ValueError("a pod without a namespace or name is left out")
+    full_name = f"pod {namespace}/{name}"
+    annotations = texts(metadata.get("annotations"))
+    pod = Pod(
+        namespace=namespace,
+        name=name,
+        uid=text(metadata.get("uid")) or "",
+        phase=text(status.get("phase")) or "Unknown",
+        started=text(status.get("startTime")) or "",
+        qos=_qos(status.get("qosClass"), full_name),
+        annotations=annotations,
+        containers=tuple(_containers(status, full_name)),
+    )
+    for uid in (pod.uid, pod.cgroup_uid):
+        if _UID.fullmatch(uid) is None:
+            raise ValueError(f"{full_name} is left out: {uid[:80]!r} isn't a pod's uid")
+    return pod
+
+
+def _qos(value: object, full_name: str) -> QosClass:
+    try:
+        return QosClass(str(value))
+    except ValueError:
+        raise ValueError(f"{full_name} is left out: qosClass {value!r} isn't known") from None
+
+
+def _containers(status: Document, full_name: str) -> Iterator[Container]:
+    for field in ("initContainerStatuses", "containerStatuses", "ephemeralContainerStatuses"):
+        for entry in items(status.get(field)):
+            yield _container(mapping(entry), full_name)
+
+
+def _container(status: Document, full_name: str) -> Container:
+    name = text(status.get("name")) or "?"
+    full_id = text(status.get("containerID"))
+    match = _CONTAINER_ID.fullmatch(full_id) if full_id else None
+    if full_id and match is None:
+        raise ValueError(
+            f"{full_name} is left out: container {name} has the id {full_id[:100]!r}, which isn't"
+            " a runtime's name and 64 hexadecimal digits"
+        )
+    return Container(
+        name=name,
+        id=match["id"] if match else None,
+        runtime=match["runtime"] if match else None,
+        running="running" in mapping(status.get("state")),
+    )

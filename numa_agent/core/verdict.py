@@ -1,0 +1,57 @@
+"""Whether a container got the CPUs decided for it, measured from what the kernel has in force."""
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+from numa_agent.core import cpulist
+from numa_agent.core.cpulist import CpuSet
+from numa_agent.core.topology import Topology
+
+
+class Alignment(StrEnum):
+    """The answer for one container."""
+
+    ALIGNED = "aligned"
+    """Its CPUs are those decided, in one NUMA node."""
+    SPLIT = "split"
+    """Its CPUs lie in several NUMA nodes."""
+    REMOTE = "remote"
+    """It may run outside the CPUs decided."""
+    UNKNOWN = "unknown"
+    """The kernel's answer, or a CPU's node, wasn't seen."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Verdict:
+    """The answer, the reason and what it was measured from."""
+
+    alignment: Alignment
+    reason: str
+    decided: CpuSet
+    effective: CpuSet | None
+
+
+def judge(decided: CpuSet, effective: CpuSet | None, topology: Topology) -> Verdict:
+    """The verdict on a container whose kernel-side CPUs are `effective` (None: not seen)."""
+    alignment, reason = _judged(decided, effective, topology)
+    return Verdict(alignment=alignment, reason=reason, decided=decided, effective=effective)
+
+
+def _judged(
+    decided: CpuSet, effective: CpuSet | None, topology: Topology
+) -> tuple[Alignment, str]:
+    if effective is None:
+        return Alignment.UNKNOWN, "the CPUs in force were not seen"
+    said = f"CPUs {cpulist.render(effective)} are in force"
+    outside = effective - decided
+    if outside:
+        wanted = cpulist.render(decided)
+        return Alignment.REMOTE, f"{said}, not {wanted}: it may run on {cpulist.render(outside)}"
+    nodes = topology.nodes_of(effective)
+    homeless = effective.difference(*(node.cpus or () for node in topology.nodes))
+    if homeless or not effective:
+        return Alignment.UNKNOWN, f"{said}, whose NUMA node isn't known"
+    listed = cpulist.render(nodes)
+    if len(nodes) > 1:
+        return Alignment.SPLIT, f"{said}, in nodes {listed}"
+    return Alignment.ALIGNED, f"{said}, all in node {listed}"

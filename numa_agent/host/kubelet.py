@@ -1,0 +1,62 @@
+"""What kubelet keeps on disk: its configuration and its CPU manager's state.
+
+https://kubernetes.io/docs/reference/config-api/kubelet-config.v1beta1/ and
+kubernetes/pkg/kubelet/cm/cpumanager/state.
+"""
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+
+from numa_agent.config import KUBELET_DIR
+from numa_agent.core import cpulist
+from numa_agent.core.cpulist import CpuSet
+from numa_agent.core.documents import mapping, text, texts
+from numa_agent.core.errors import SourceError
+
+
+def read_exclusive_cpus(host_root: Path) -> Mapping[str, CpuSet]:
+    """The CPUs that kubelet's static policy gave to a pod's containers, by pod uid.
+
+    None at all without a state file or with another policy. Raises SourceError when the file is
+    there and can't be understood: these CPUs must not be touched by mistake.
+    """
+    path = host_root / KUBELET_DIR / "cpu_manager_state"
+    content = _content(path)
+    if content is None:
+        return {}
+    try:
+        state = mapping(json.loads(content))
+        if state.get("policyName") != "static":
+            return {}
+        return {
+            uid: frozenset[int]().union(*map(cpulist.parse, texts(containers).values()))
+            for uid, containers in mapping(state.get("entries")).items()
+        }
+    except (ValueError, RecursionError) as error:
+        raise SourceError(
+            f"{path}: {error}; kubelet's exclusive CPUs are unknown, so no CPU is given out"
+        ) from error
+
+
+def read_cgroup_root(host_root: Path) -> str:
+    """kubelet's cgroupRoot, "" where its configuration has none or can't be read as YAML."""
+    path = host_root / KUBELET_DIR / "config.yaml"
+    content = _content(path)
+    if content is None:
+        return ""
+    import yaml
+
+    try:
+        return text(mapping(yaml.safe_load(content)).get("cgroupRoot")) or ""
+    except yaml.YAMLError as error:
+        raise SourceError(f"{path}: not YAML: {error}") from error
+
+
+def _content(path: Path) -> str | None:
+    try:
+        return path.read_text(encoding="utf-8")
+    except FileNotFoundError:
+        return None
+    except (OSError, UnicodeDecodeError) as error:
+        raise SourceError(f"{path}: {error}") from error
