@@ -19,7 +19,8 @@ demo: $(READY) ## Run the whole loop on a recorded 8-GPU machine: no root, no cl
 
 test: $(READY) ## Run every test, those on a real kernel and a real API server included
 	@tools/debian.sh "the tests boot a NUMA machine in QEMU" \
-	  qemu-system-x86_64=qemu-system-x86 busybox=busybox-static depmod=kmod cpio=cpio zstd=zstd
+	  qemu-system-x86_64=qemu-system-x86 busybox=busybox-static depmod=kmod cpio=cpio zstd=zstd \
+	  openssl=openssl setpriv=util-linux
 	$(BIN)/pytest
 
 lint: $(READY) ## Check style and import rules

@@ -224,7 +224,7 @@ def connect(kubeconfig: Path | None) -> Cluster:
 def _load_surroundings(configuration: Configuration) -> None:
     """Sign in as the pod's ServiceAccount, or else as the user's default kubeconfig says."""
     try:
-        load_incluster_config(configuration)  # type: ignore[no-untyped-call]
+        load_incluster_config(configuration)
     except (ConfigException, OSError) as no_pod:
         try:
             _load_kubeconfig(KUBE_CONFIG_DEFAULT_LOCATION, configuration)
@@ -237,7 +237,7 @@ def _load_surroundings(configuration: Configuration) -> None:
 
 def _load_kubeconfig(path: str, configuration: Configuration) -> None:
     try:
-        load_kube_config(  # type: ignore[no-untyped-call]
+        load_kube_config(
             path, client_configuration=configuration, persist_config=False
         )
     except _LOAD_ERRORS as error:

@@ -5,7 +5,8 @@ Files: Documentation/ABI/testing/sysfs-bus-pci (https://docs.kernel.org/admin-gu
 
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from functools import lru_cache
+from typing import NamedTuple
 
 from numa_agent.config import NVIDIA_GPUS_DIR, PCI_DIR
 from numa_agent.core.locality import Locator, Place
@@ -18,8 +19,7 @@ _CODE = re.compile(r"0x[0-9a-f]{4,6}")
 _GPU_NODE = re.compile(r"^Node:\s+(\d{1,5})$", re.MULTILINE)
 
 
-@dataclass(frozen=True, slots=True)
-class _Raw:
+class _Raw(NamedTuple):
     name: str
     address: PciAddress
     class_code: int | None
@@ -132,6 +132,7 @@ def _gpu_node(text: str) -> int | None:
     return int(match[1]) if match else None
 
 
+@lru_cache(maxsize=1024)  # a machine has hundreds of functions and a few dozen codes
 def _code(text: str) -> int:
     if _CODE.fullmatch(text) is None:
         raise ValueError(f"not a PCI code: {text[:60]!r}")
