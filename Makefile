@@ -44,6 +44,7 @@ bench: $(READY) ## Compare discovery with lstopo and lscpu
 
 fixtures: $(READY) ## Write the generated machines of fixtures/sysfs/ anew
 	$(BIN)/python -m tools.machines
+	$(BIN)/python -m tools.expected
 
 lock: $(READY) ## Resolve the development requirements anew, with hashes
 	$(BIN)/uv pip compile --universal --python-version 3.11 --generate-hashes --no-header \

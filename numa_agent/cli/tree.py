@@ -185,7 +185,8 @@ def _devices(devices: Iterable[PciDevice]) -> Iterator[_Branch]:
             others += 1
             continue
         ids = f"{_hex(device.vendor)}:{_hex(device.device)}"
-        source = "" if device.node_source is NodeSource.SYSFS else f" ({device.node_source})"
+        plain = device.node_source in {NodeSource.SYSFS, NodeSource.UNKNOWN}
+        source = "" if plain else f" ({device.node_source})"
         yield _Branch(str(device.address), f"{name} {ids}{source}")
     if others:
         yield _Branch(f"{_many(others, 'other PCI device')}")

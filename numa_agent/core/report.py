@@ -96,7 +96,7 @@ def _proof(proof: Proof) -> Json:
     return {
         "pod": proof.target.pod.full_name,
         "container": proof.target.container.name,
-        "verdict": verdict.alignment,
+        "verdict": verdict.alignment.value,
         "reason": verdict.reason,
         "decided": render(verdict.decided),
         "effective": None if verdict.effective is None else render(verdict.effective),

@@ -57,7 +57,7 @@ def _node(node: NumaNode) -> Json:
     distances = node.distances
     return {
         "id": node.id,
-        "kind": node.kind,
+        "kind": None if node.kind is None else node.kind.value,
         "cpus": _set(node.cpus),
         "memory_bytes": node.memory_bytes,
         "hugepages": [
@@ -79,7 +79,7 @@ def _device(device: PciDevice) -> Json:
         "device": _code(device.device, 4),
         "node": device.node,
         "raw_numa_node": device.raw_numa_node,
-        "node_source": device.node_source,
+        "node_source": device.node_source.value,
     }
 
 

@@ -1,0 +1,122 @@
+"""One pass against a real API server: the node's pods are read and its object is applied."""
+
+import json
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from numa_agent.cli import main
+from tests.apiserver.control_plane import ControlPlane
+
+pytestmark = pytest.mark.apiserver
+
+MACHINE = Path(__file__).parents[2] / "fixtures" / "sysfs" / "two-socket-8gpu"
+NODE = "pass-node"
+TOPOLOGY = f"/apis/topology.node.k8s.io/v1alpha2/noderesourcetopologies/{NODE}"
+
+
+@pytest.fixture(scope="module")
+def live_machine(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A machine's root without recorded answers, so that the API server is asked for them."""
+    root = tmp_path_factory.mktemp("live") / "host"
+    shutil.copytree(MACHINE, root, symlinks=True)
+    (root / "recorded.yaml").unlink()
+    shutil.rmtree(root / "answers")
+    return root
+
+
+@pytest.fixture(scope="module")
+def assigned_pod(control_plane: ControlPlane) -> dict[str, Any]:
+    """The recorded machine's assigned pod, running on a Node of the real cluster."""
+    control_plane.ask("POST", "/api/v1/nodes", {"metadata": {"name": NODE}})
+    pods = json.loads((MACHINE / "answers" / "pods.json").read_text())["items"]
+    recorded = next(pod for pod in pods if pod["metadata"]["name"] == "train-0")
+    pod = {
+        "metadata": {
+            "name": "train-0",
+            "namespace": "default",
+            "annotations": recorded["metadata"]["annotations"],
+        },
+        "spec": {**_plain(recorded["spec"]), "nodeName": NODE},
+    }
+    created = control_plane.ask("POST", "/api/v1/namespaces/default/pods", pod)
+    path = "/api/v1/namespaces/default/pods/train-0/status"
+    status = {**created, "status": recorded["status"]}
+    return control_plane.ask("PUT", path, status)
+
+
+def _plain(spec: dict[str, Any]) -> dict[str, Any]:
+    containers = [
+        {"name": c["name"], "image": "pause", "resources": c["resources"]}
+        for c in spec["containers"]
+    ]
+    return {"containers": containers, "automountServiceAccountToken": False}
+
+
+def _configuration(tmp_path: Path, root: Path, control_plane: ControlPlane) -> str:
+    path = tmp_path / "config.yaml"
+    path.write_text(
+        f"hostRoot: {root}\nliveRoot: {root}\nnodeName: {NODE}\n"
+        f"kubeconfig: {control_plane.kubeconfig}\n"
+    )
+    return str(path)
+
+
+def _cgroup_of(root: Path, pod: dict[str, Any]) -> Path:
+    """The cgroup of the pod's container, laid where kubelet would for the uid the server gave."""
+    uid = pod["metadata"]["uid"].replace("-", "_")
+    container = pod["status"]["containerStatuses"][0]["containerID"].removeprefix("containerd://")
+    kubepods = root / "sys/fs/cgroup/kubepods.slice"
+    template = next(kubepods.glob("kubepods-pod*.slice/*.scope"))
+    qos = "" if pod["status"]["qosClass"] == "Guaranteed" else pod["status"]["qosClass"].lower()
+    assert not qos, "the recorded pod is a Guaranteed one"
+    leaf = kubepods / f"kubepods-pod{uid}.slice" / f"cri-containerd-{container}.scope"
+    if not leaf.exists():
+        shutil.copytree(template.parent, leaf.parent, ignore=shutil.ignore_patterns("*.scope"))
+        shutil.copytree(template, leaf)
+    return leaf
+
+
+def test_a_pass_publishes_to_the_api_server_and_writes_what_its_pods_were_assigned(
+    control_plane: ControlPlane,
+    live_machine: Path,
+    assigned_pod: dict[str, Any],
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    configuration = _configuration(tmp_path, live_machine, control_plane)
+    leaf = _cgroup_of(live_machine, assigned_pod)
+    main(["run", "--once", "--config", configuration, "-o", "json"])
+    report = json.loads(capsys.readouterr().out)
+    assert report["publication"]["outcome"] == "created"
+    assert [write["error"] for write in report["writes"]] == [None]
+    assert (leaf / "cpuset.cpus").read_text() == "56-67,168-179\n"
+    stored = control_plane.ask("GET", TOPOLOGY)
+    assert [zone["name"] for zone in stored["zones"]] == ["node-0", "node-1"]
+    assert stored["zones"][1]["resources"][0] == {
+        "name": "cpu",
+        "capacity": "112",
+        "allocatable": "112",
+        "available": "88",
+    }
+
+
+def test_a_second_pass_changes_nothing_on_the_server_or_the_machine(
+    control_plane: ControlPlane,
+    live_machine: Path,
+    assigned_pod: dict[str, Any],
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    configuration = _configuration(tmp_path, live_machine, control_plane)
+    _cgroup_of(live_machine, assigned_pod)
+    main(["run", "--once", "--config", configuration, "-o", "json"])
+    before = control_plane.ask("GET", TOPOLOGY)["metadata"]["resourceVersion"]
+    capsys.readouterr()
+    main(["run", "--once", "--config", configuration, "-o", "json"])
+    report = json.loads(capsys.readouterr().out)
+    assert report["publication"]["outcome"] == "unchanged"
+    assert report["writes"] == []
+    assert control_plane.ask("GET", TOPOLOGY)["metadata"]["resourceVersion"] == before

@@ -1,0 +1,104 @@
+"""`numa-agent run --once` and `numa-agent demo` on recorded machines."""
+
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+
+from numa_agent.cli import main
+from tests.recorded import machine
+
+
+@pytest.fixture
+def copy(tmp_path: Path) -> Path:
+    """A copy of the 8-GPU machine, since a pass writes to it."""
+    folder = tmp_path / "machine"
+    shutil.copytree(machine("two-socket-8gpu"), folder, symlinks=True)
+    return folder
+
+
+def _report(root: Path, capsys: pytest.CaptureFixture[str]) -> tuple[int, dict[str, object]]:
+    status = main(["run", "--once", "--host-root", str(root), "-o", "json"])
+    report: dict[str, object] = json.loads(capsys.readouterr().out)
+    return status, report
+
+
+def test_a_pass_writes_the_assigned_cpus_and_proves_them(
+    copy: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    status, report = _report(copy, capsys)
+    assert status == 0
+    assert report["containers"] == [
+        {
+            "pod": "ml/train-0",
+            "container": "trainer",
+            "verdict": "aligned",
+            "reason": "CPUs 56-67,168-179 are in force, all in node 1",
+            "decided": "56-67,168-179",
+            "effective": "56-67,168-179",
+        }
+    ]
+
+
+def test_a_second_pass_writes_nothing(copy: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    _report(copy, capsys)
+    _, report = _report(copy, capsys)
+    assert report["writes"] == []
+    assert report["good"] is True
+
+
+def test_an_assignment_that_cannot_be_followed_is_refused_by_name_and_costs_that_pod_alone(
+    copy: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = copy / "answers" / "pods.json"
+    pods = json.loads(path.read_text())
+    web = next(pod for pod in pods["items"] if pod["metadata"]["name"].startswith("web"))
+    web["metadata"].setdefault("annotations", {})["scheduling.koordinator.sh/resource-status"] = (
+        '{"cpuset": "0-999"}'
+    )
+    path.write_text(json.dumps(pods))
+    assert main(["run", "--once", "--host-root", str(copy)]) == 1
+    said = capsys.readouterr().out
+    assert f"refused: pod {web['metadata']['namespace']}/{web['metadata']['name']}: " in said
+    assert "of which 224-999 aren't online" in said
+    assert "aligned" in said
+
+
+def test_answers_that_are_not_json_are_named_and_nothing_is_written_or_published(
+    copy: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (copy / "answers" / "pods.json").write_text("{")
+    status, report = _report(copy, capsys)
+    assert status == 1
+    assert str(copy / "answers" / "pods.json") in str(report["failures"])
+    assert report["publication"] is None
+    assert report["writes"] == []
+
+
+def test_a_bare_folder_is_a_map_only(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["run", "--once", "--host-root", str(tmp_path)]) == 2
+    assert "is a map only" in capsys.readouterr().err
+
+
+def test_the_live_machine_needs_the_name_of_its_node(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.delenv("NODE_NAME", raising=False)
+    assert main(["run", "--once"]) == 2
+    assert "--node-name" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("name", ["two-socket-8gpu", "cgroup-v1-systemd"])
+def test_the_demo_shows_all_four_steps_and_leaves_the_machine_as_it_was(
+    name: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder = machine(name)
+    before = {path: path.read_bytes() for path in (folder / "sys/fs/cgroup").rglob("cpuset.*")}
+    assert main(["demo", str(folder)]) == 0
+    said = capsys.readouterr().out
+    assert [
+        step for step in ("1. map", "2. publish", "3. bind", "4. prove") if step not in said
+    ] == []
+    assert "aligned" in said
+    assert {path: path.read_bytes() for path in before} == before

@@ -1,0 +1,75 @@
+"""One pass against this computer's own v1 cpuset hierarchy, where it has one and we are root."""
+
+import os
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from numa_agent.cli import main
+from tests import live_folder
+
+CPUSET = Path("/sys/fs/cgroup/cpuset")
+ROOT = f"/numa-agent-test-{os.getpid()}"
+
+
+def _unfit() -> str | None:
+    if not (CPUSET / "cpuset.cpus").is_file():
+        return "no v1 cpuset hierarchy is mounted at /sys/fs/cgroup/cpuset"
+    if os.geteuid() != 0:
+        return "only root may make cgroups"
+    if (os.cpu_count() or 1) < 2:
+        return "one CPU can't be narrowed"
+    return None
+
+
+pytestmark = pytest.mark.skipif(_unfit() is not None, reason=_unfit() or "")
+
+
+@pytest.fixture
+def confined() -> Iterator[subprocess.Popen[bytes]]:
+    """A process in a container's cgroup as kubelet and containerd lay it, below a root of ours."""
+    leaf = CPUSET / live_folder.container_path(ROOT)
+    groups = [leaf, *list(leaf.parents)[:3]][::-1]
+    for group in groups:
+        group.mkdir()
+        for name in ("cpuset.cpus", "cpuset.mems"):
+            (group / name).write_text((group.parent / name).read_text())
+    process = subprocess.Popen(["sleep", "300"])
+    try:
+        (leaf / "cgroup.procs").write_text(str(process.pid))
+        yield process
+    finally:
+        process.kill()
+        process.wait(timeout=10)
+        for group in reversed(groups):
+            group.rmdir()
+
+
+def _allowed(process: subprocess.Popen[bytes]) -> str:
+    status = Path(f"/proc/{process.pid}/status").read_text()
+    return next(
+        line.split()[1] for line in status.splitlines() if line.startswith("Cpus_allowed_list")
+    )
+
+
+def test_a_pass_confines_a_running_process_of_a_v1_container_to_its_assigned_cpus(
+    confined: subprocess.Popen[bytes], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder = live_folder.lay(tmp_path / "machine", cpuset="1", cgroup_root=ROOT)
+    status = main(["run", "--once", "--host-root", str(folder)])
+    assert _allowed(confined) == "1"
+    assert status == 0, capsys.readouterr().out
+
+
+def test_the_v1_kernels_refusal_is_reported_with_its_reason_and_changes_nothing(
+    confined: subprocess.Popen[bytes], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    pod = (CPUSET / live_folder.container_path(ROOT)).parent
+    (pod / live_folder.CONTAINER_ID / "cpuset.cpus").write_text("0\n")
+    (pod / "cpuset.cpus").write_text("0\n")
+    folder = live_folder.lay(tmp_path / "machine", cpuset="1", cgroup_root=ROOT)
+    assert main(["run", "--once", "--host-root", str(folder)]) == 1
+    assert "the set must lie within the parent's" in capsys.readouterr().out
+    assert _allowed(confined) == "0"
