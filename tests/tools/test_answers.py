@@ -1,6 +1,7 @@
 """What live APIs would answer has their shape and agrees with the rest of the folder."""
 
 import json
+from collections import Counter
 from typing import Any
 
 import pytest
@@ -98,6 +99,70 @@ def test_pod_resources_give_the_trainer_the_gpus_of_node_1(machines: dict[str, T
     gpus = answer(tree, "nvml")["gpus"]
     assert held == {gpu["uuid"] for gpu in gpus[4:]}
     assert {gpu["memory_affinity"][0] for gpu in gpus[4:]} == {"1"}
+
+
+def numbers_of(devices: list[Any]) -> dict[str, str]:
+    numbers = Counter(device["resourceName"] for device in devices for _ in device["deviceIds"])
+    return {resource: str(number) for resource, number in numbers.items()}
+
+
+def test_the_node_allots_the_devices_that_pod_resources_list(machines: dict[str, Tree]) -> None:
+    for tree in machines.values():
+        status = answer(tree, "node")["status"]
+        devices = answer(tree, "podresources")["allocatable"].get("devices", [])
+        allotted = {key: text for key, text in status["allocatable"].items() if "/" in key}
+        assert allotted == numbers_of(devices)
+        assert allotted.keys() == {key for key in status["capacity"] if "/" in key}
+
+
+def test_containers_hold_the_devices_that_they_ask_for(machines: dict[str, Tree]) -> None:
+    for tree in machines.values():
+        listed = answer(tree, "podresources")["list"].get("podResources", [])
+        held = {
+            (entry["namespace"], entry["name"], container["name"]): container.get("devices", [])
+            for entry in listed
+            for container in entry["containers"]
+        }
+        for pod in answer(tree, "pods")["items"]:
+            key = (pod["metadata"]["namespace"], pod["metadata"]["name"])
+            for container in pod["spec"]["containers"]:
+                asked = container["resources"].get("requests", {})
+                devices = {name: text for name, text in asked.items() if "/" in name}
+                assert devices == numbers_of(held.get((*key, container["name"]), []))
+
+
+def test_each_profile_of_a_split_gpu_is_a_resource_of_its_own(machines: dict[str, Tree]) -> None:
+    tree = machines["mig-mixed"]
+    devices = answer(tree, "podresources")["allocatable"]["devices"]
+    profiles = ["mig-3g.40gb", "mig-2g.20gb", "mig-1g.10gb", "gpu"]
+    assert [device["resourceName"] for device in devices] == [f"nvidia.com/{p}" for p in profiles]
+    split, whole = answer(tree, "nvml")["gpus"]
+    uuids = [device["uuid"] for device in split["mig_devices"] if "uuid" in device]
+    assert [device["deviceIds"] for device in devices] == [[u] for u in [*uuids, whole["uuid"]]]
+
+
+def test_an_unhealthy_gpu_is_not_allotted_and_still_held(machines: dict[str, Tree]) -> None:
+    tree = machines["lost-gpu"]
+    status = answer(tree, "node")["status"]
+    numbers = [status[key]["nvidia.com/gpu"] for key in ("capacity", "allocatable")]
+    assert numbers == ["4", "3"]
+    resources = answer(tree, "podresources")
+    free = {device["deviceIds"][0] for device in resources["allocatable"]["devices"]}
+    (trainer,) = resources["list"]["podResources"][0]["containers"]
+    held = [device["deviceIds"][0] for device in trainer["devices"]]
+    assert [uuid in free for uuid in held] == [False, True]
+
+
+def test_other_vendors_devices_have_their_plugins_names(machines: dict[str, Tree]) -> None:
+    devices = answer(machines["accelerators"], "podresources")["allocatable"]["devices"]
+    assert numbers_of(devices) == {
+        "nvidia.com/gpu": "3",
+        "habana.ai/gaudi": "2",
+        "gpu.intel.com/i915": "1",
+        "huawei.com/Ascend910": "1",
+    }
+    unplaced = [device["deviceIds"] for device in devices if "topology" not in device]
+    assert unplaced == [["Ascend910-0"]]
 
 
 def test_a_device_of_unknown_node_has_no_topology(machines: dict[str, Tree]) -> None:

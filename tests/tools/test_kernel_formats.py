@@ -12,13 +12,20 @@ CPU = "sys/devices/system/cpu"
 NODE = "sys/devices/system/node"
 MAY_BE_EMPTY = {"cgroup.procs", "cgroup.subtree_control"}
 MACHINES = [
+    "accelerators",
+    "amd-8gpu",
     "cgroup-v1-systemd",
     "cxl-expander",
     "four-node-snc",
+    "gb200-like",
     "grace-hopper-like",
+    "lost-gpu",
+    "mig-mixed",
+    "nps4-8gpu",
     "single-node",
     "sparse-offline",
     "two-socket-8gpu",
+    "v100-cube-mesh",
     "vm-unknown-locality",
 ]
 
@@ -43,7 +50,7 @@ def test_every_described_machine_is_tested_here(machines: dict[str, Tree]) -> No
 
 
 def test_all_machines_together_stay_small(machines: dict[str, Tree]) -> None:
-    assert sum(map(len, machines.values())) < 12000
+    assert sum(map(len, machines.values())) < 20000
 
 
 def test_every_file_of_sysfs_ends_with_one_newline(tree: Tree) -> None:

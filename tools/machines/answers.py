@@ -4,9 +4,9 @@ https://kubernetes.io/docs/reference/kubernetes-api/cluster-resources/node-v1/ a
 https://kubernetes.io/docs/concepts/extend-kubernetes/compute-storage-net/device-plugins/
 """
 
-from .gpus import Gpu
 from .identity import make_uuid
 from .kubelet import page_name, reserved, reserving_nodes
+from .plugins import Offer, Offers, count, held
 from .pods import BOOT, quantity
 from .spec import Container, Machine, Pod
 
@@ -16,13 +16,12 @@ _RUNTIMES = {
     "cri-o": "cri-o://1.34.0",
     "docker": "docker://28.4.0",
 }
-_GPU_RESOURCE = "nvidia.com/gpu"
 
 Json = dict[str, object]
 
 
-def node_object(machine: Machine, gpus: tuple[Gpu, ...]) -> Json:
-    """A v1 Node."""
+def node_object(machine: Machine, offers: Offers) -> Json:
+    """A v1 Node; kubelet keeps an unhealthy device in its capacity only."""
     arch = _ARCHITECTURES[machine.arch]
     labels = {
         "kubernetes.io/arch": arch,
@@ -41,11 +40,12 @@ def node_object(machine: Machine, gpus: tuple[Gpu, ...]) -> Json:
         "apiVersion": "v1",
         "metadata": metadata,
         "spec": {},
-        "status": _node_status(machine, gpus, arch),
+        "status": _node_status(machine, list(offers.values()), arch),
     }
 
 
-def _node_status(machine: Machine, gpus: tuple[Gpu, ...], arch: str) -> Json:
+def _node_status(machine: Machine, offers: list[Offer], arch: str) -> Json:
+    healthy = [offer for offer in offers if offer.healthy]
     ready = {
         "type": "Ready",
         "status": "True",
@@ -55,9 +55,12 @@ def _node_status(machine: Machine, gpus: tuple[Gpu, ...], arch: str) -> Json:
         "message": "kubelet is posting ready status",
     }
     return {
-        "capacity": _resources(machine, gpus, 0, 0),
+        "capacity": _resources(machine, 0, 0, count(offers)),
         "allocatable": _resources(
-            machine, gpus, len(machine.kubelet.reserved_cpus), reserved(machine) + _huge(machine)
+            machine,
+            len(machine.kubelet.reserved_cpus),
+            reserved(machine) + _huge(machine),
+            dict.fromkeys(count(offers), "0") | count(healthy),
         ),
         "conditions": [ready],
         "addresses": [
@@ -69,7 +72,9 @@ def _node_status(machine: Machine, gpus: tuple[Gpu, ...], arch: str) -> Json:
     }
 
 
-def _resources(machine: Machine, gpus: tuple[Gpu, ...], cpus: int, memory: int) -> dict[str, str]:
+def _resources(
+    machine: Machine, cpus: int, memory: int, devices: dict[str, str]
+) -> dict[str, str]:
     """All that the machine has, less so many CPUs and bytes."""
     sizes = sorted({size for node in machine.nodes for size in node.all_hugepages})
     resources = {
@@ -81,9 +86,7 @@ def _resources(machine: Machine, gpus: tuple[Gpu, ...], cpus: int, memory: int) 
     for size in sizes:
         pages = sum(node.hugepages.get(size, 0) for node in machine.nodes)
         resources[f"hugepages-{page_name(size)}"] = quantity(pages * size * 1024)
-    if gpus:
-        resources[_GPU_RESOURCE] = str(len(gpus))
-    return dict(sorted(resources.items()))
+    return dict(sorted((resources | devices).items()))
 
 
 def _huge(machine: Machine) -> int:
@@ -105,37 +108,38 @@ def _node_info(machine: Machine, arch: str) -> dict[str, str]:
     }
 
 
-def pod_resources(machine: Machine, gpus: tuple[Gpu, ...]) -> Json:
+def pod_resources(machine: Machine, offers: Offers) -> Json:
     """List and GetAllocatableResources in protobuf's JSON: 64-bit numbers are texts, zeros absent.
 
     Pods that have finished are not listed, those that are being started are.
     """
     active = [pod for pod in machine.pods if pod.phase in ("Pending", "Running")]
-    listed = [_pod_entry(pod, gpus) for pod in active]
+    listed = [_pod_entry(pod, offers) for pod in active]
     return {
         "list": {"podResources": listed} if listed else {},
-        "allocatable": _allocatable(machine, gpus),
+        "allocatable": _allocatable(machine, offers),
     }
 
 
-def _pod_entry(pod: Pod, gpus: tuple[Gpu, ...]) -> Json:
-    containers = [_container_entry(container, gpus) for container in pod.containers]
+def _pod_entry(pod: Pod, offers: Offers) -> Json:
+    containers = [_container_entry(container, offers) for container in pod.containers]
     return {"name": pod.name, "namespace": pod.namespace, "containers": containers}
 
 
-def _container_entry(container: Container, gpus: tuple[Gpu, ...]) -> Json:
+def _container_entry(container: Container, offers: Offers) -> Json:
     entry: Json = {
         "name": container.name,
-        "devices": [_device(gpus[index]) for index in container.gpus],
+        "devices": [_device(offer) for offer in held(container, offers)],
         "cpuIds": [str(cpu) for cpu in sorted(container.exclusive)],
         "memory": [_memory("memory", container.memory, node) for node in container.memory_nodes],
     }
     return {key: value for key, value in entry.items() if value}
 
 
-def _allocatable(machine: Machine, gpus: tuple[Gpu, ...]) -> Json:
-    """Devices always; CPUs and memory only where kubelet's managers hand them out."""
-    allocatable: Json = {"devices": [_device(gpu) for gpu in gpus]}
+def _allocatable(machine: Machine, offers: Offers) -> Json:
+    """Healthy devices always; CPUs and memory only where kubelet's managers hand them out."""
+    devices = [_device(offer) for offer in offers.values() if offer.healthy]
+    allocatable: Json = {"devices": devices}
     if machine.kubelet.cpu_manager == "static":
         free = sorted(machine.cpus.online - machine.kubelet.reserved_cpus)
         allocatable["cpuIds"] = [str(cpu) for cpu in free]
@@ -158,11 +162,10 @@ def _memory_blocks(machine: Machine) -> list[Json]:
     return blocks
 
 
-def _device(gpu: Gpu) -> Json:
-    """One device id of NVIDIA's plugin, which tells no topology for an unknown node."""
-    entry: Json = {"resourceName": _GPU_RESOURCE, "deviceIds": [gpu.uuid]}
-    node = gpu.device.node
-    return entry if node == -1 else entry | {"topology": _topology(node)}
+def _device(offer: Offer) -> Json:
+    """One device id, without a topology where its plugin tells none."""
+    entry: Json = {"resourceName": offer.resource, "deviceIds": [offer.device_id]}
+    return entry if offer.node == -1 else entry | {"topology": _topology(offer.node)}
 
 
 def _memory(kind: str, size: int, node: int) -> Json:

@@ -6,11 +6,13 @@ from .answers import node_object, pod_resources
 from .cgroups import cgroup_files
 from .cpus import cpu_files, cpuinfo
 from .gpus import Gpu, driver_files, find_gpus
+from .interfaces import interface_files
 from .jsontext import render_json
 from .kubelet import kubelet_files
 from .nodes import meminfo, node_files
 from .nvml import nvml_answers
 from .pci import Device, pci_files, place
+from .plugins import find_offers
 from .pods import pod_list
 from .section import SpecError
 from .spec import Machine
@@ -31,6 +33,7 @@ def build(machine: Machine) -> Tree:
         node_files(machine),
         meminfo(machine),
         pci_files(machine, devices),
+        interface_files(machine, devices),
         driver_files(machine, gpus),
         cgroup_files(machine),
         kubelet_files(machine),
@@ -42,7 +45,7 @@ def _check_gpus(machine: Machine, count: int) -> None:
     """Refuses GPU indexes that no GPU has."""
     nvidia = machine.nvidia
     named = [index for pod in machine.pods for c in pod.containers for index in c.gpus]
-    named += [*nvidia.memory_nodes, *nvidia.mig, *nvidia.changes]
+    named += [*nvidia.memory_nodes, *nvidia.mig, *nvidia.lost, *nvidia.changes]
     named += [gpu for first, second, _ in nvidia.links for gpu in (first, second)]
     for index in named:
         if not 0 <= index < count:
@@ -62,10 +65,11 @@ def _card(machine: Machine) -> str:
 
 
 def _answers(machine: Machine, gpus: tuple[Gpu, ...], devices: tuple[Device, ...]) -> Tree:
+    offers = find_offers(machine, devices, gpus)
     answers = {
-        "pods": pod_list(machine),
-        "node": node_object(machine, gpus),
-        "podresources": pod_resources(machine, gpus),
+        "pods": pod_list(machine, offers),
+        "node": node_object(machine, offers),
+        "podresources": pod_resources(machine, offers),
         "nvml": nvml_answers(machine, gpus, devices),
     }
     return {f"answers/{name}.json": render_json(answer) for name, answer in answers.items()}

@@ -8,6 +8,8 @@ from .pci import Device
 from .spec import Machine
 from .tree import Tree, merged
 
+_FIRST_MEMORY, _MEMORY_APART = 0x420000000000, 0x20000000000
+
 
 @dataclass(frozen=True, slots=True)
 class Gpu:
@@ -20,8 +22,8 @@ class Gpu:
 
 
 def find_gpus(machine: Machine, devices: tuple[Device, ...]) -> tuple[Gpu, ...]:
-    """The NVIDIA GPUs among the devices, in PCI order, which is NVML's."""
-    found = [(device, device.template.gpu) for device in devices]
+    """The GPUs that the NVIDIA driver runs, in PCI order, which is NVML's."""
+    found = [(d, d.template.gpu) for d in devices if d.template.used_by_host]
     with_model = [(device, model) for device, model in found if model is not None]
     return tuple(
         Gpu(index, device, model, "GPU-" + make_uuid(machine.name, "gpu", str(device.address)))
@@ -52,5 +54,6 @@ def _folder(machine: Machine, gpu: Gpu) -> Tree:
     if own is None:
         return {f"{folder}/information": information}
     size = next(node.memory for node in machine.nodes if node.id == own)
-    status = f"Node:      {own}\nStatus:    online\nAddress:   420000000000\nSize:      {size:x}\n"
+    start = _FIRST_MEMORY + gpu.index * _MEMORY_APART
+    status = f"Node:      {own}\nStatus:    online\nAddress:   {start:x}\nSize:      {size:x}\n"
     return {f"{folder}/information": information, f"{folder}/numa_status": status}

@@ -1,6 +1,7 @@
 """What NVML answers about pairs: a GPU's NVLinks, and its way to every other GPU."""
 
 import itertools
+from collections.abc import Mapping
 
 from .gpus import Gpu
 from .pci import Device
@@ -18,30 +19,40 @@ def bus_id(device: Device) -> str:
     return f"{address.domain:08X}:{address.bus:02X}:{address.device:02X}.0"
 
 
+def error(name: str) -> dict[str, str]:
+    """A refusal by its name, which is that of the binding's exception without `NVMLError_`."""
+    return {"error": name}
+
+
 def link_answers(
     nvidia: Nvidia, gpus: tuple[Gpu, ...], gpu: Gpu, switches: list[Device]
 ) -> dict[str, object]:
-    """One entry per NVLink in each list; every link is up."""
+    """One entry per NVLink in each list; every link is up.
+
+    A switch outside of the machine, as in a rack of GB200, has no address here.
+    """
+    ends: list[str | dict[str, str]] = [bus_id(switch) for switch in switches]
     if nvidia.switched:
         kind = _TO_SWITCH
-        ends = list(itertools.islice(itertools.cycle(switches), gpu.model.nvlinks))
+        behind = itertools.cycle(ends or [error("NotSupported")])
+        ends = list(itertools.islice(behind, gpu.model.nvlinks))
     else:
         kind = _TO_GPU
-        ends = [gpus[peer].device for peer in _linked(nvidia, gpu)]
+        ends = [bus_id(gpus[peer].device) for peer in _linked(nvidia, gpu)]
     return {
         "nvlink_state": [_ACTIVE] * len(ends),
         "nvlink_version": [gpu.model.nvlink_version] * len(ends),
         "nvlink_remote_type": [kind] * len(ends),
-        "nvlink_remote_bus_id": [bus_id(end) for end in ends],
+        "nvlink_remote_bus_id": ends,
     }
 
 
 def _linked(nvidia: Nvidia, gpu: Gpu) -> list[int]:
     """The GPU at the other end of each of the GPU's links, by NVML index."""
     peers: list[int] = []
-    for first, second, count in nvidia.links:
+    for first, second, number in nvidia.links:
         if gpu.index in (first, second):
-            peers += [second if gpu.index == first else first] * count
+            peers += [second if gpu.index == first else first] * number
     return peers
 
 
@@ -62,12 +73,16 @@ def peer_answers(nvidia: Nvidia, gpus: tuple[Gpu, ...], gpu: Gpu) -> dict[str, o
         "p2p_atomics": links,
         "p2p_pci": direct,
     }
-    return {name: _but_self(values, gpu.index) for name, values in tables.items()}
+    # A GPU asked about its way to itself refuses.
+    refusals = dict.fromkeys(nvidia.lost, "GpuIsLost") | {gpu.index: "InvalidArgument"}
+    return {name: _refused(values, refusals) for name, values in tables.items()}
 
 
-def _but_self(values: list[int], index: int) -> list[object]:
-    """A GPU asked about its way to itself refuses."""
-    return [*values[:index], {"error": "InvalidArgument"}, *values[index + 1 :]]
+def _refused(values: list[int], refusals: Mapping[int, str]) -> list[object]:
+    return [
+        error(refusals[index]) if index in refusals else value
+        for index, value in enumerate(values)
+    ]
 
 
 def _level(first: Device, second: Device) -> int:

@@ -4,19 +4,21 @@ The format is described in docs/recorded-machines.md; its numbers are those of n
 """
 
 import re
+from collections.abc import Iterator
 
 from numa_agent.core.cpulist import CpuSet, render
 
 from .gpus import Gpu
 from .identity import make_uuid
-from .nvlink import bus_id, link_answers, peer_answers
-from .pci import Device
+from .nvlink import bus_id, error, link_answers, peer_answers
+from .pci import Device, near_cpus
 from .section import SpecError
 from .spec import Machine
 
 FORMAT = "numa-agent.nvml/v1"
 _NO_CLUSTER = "00000000-0000-0000-0000-000000000000"
 _COMPLETED = 3
+_OFF_THE_BUS = 79
 _MIG_DEVICES = 7
 _MIG_PROFILE = re.compile(r"\dg\.(\d+)gb")
 
@@ -39,11 +41,6 @@ def nvml_answers(machine: Machine, gpus: tuple[Gpu, ...], devices: tuple[Device,
     return {"format": FORMAT, "init": None, "system": system, "gpus": answers}
 
 
-def error(name: str) -> dict[str, str]:
-    """A refusal by its name, which is that of the binding's exception without `NVMLError_`."""
-    return {"error": name}
-
-
 def _gpu(machine: Machine, gpus: tuple[Gpu, ...], gpu: Gpu, switches: list[Device]) -> Answers:
     nvidia = machine.nvidia
     answers = {
@@ -57,6 +54,8 @@ def _gpu(machine: Machine, gpus: tuple[Gpu, ...], gpu: Gpu, switches: list[Devic
         "fabric": _fabric(machine, gpu),
         "xid_events": [],
     }
+    if gpu.index in nvidia.lost:
+        answers = _lost(answers)
     changes = dict.fromkeys(nvidia.lacks, error("FunctionNotFound"))
     return _changed(machine, answers, changes | nvidia.changes.get(gpu.index, {}))
 
@@ -66,6 +65,16 @@ def _changed(machine: Machine, answers: Answers, changes: Answers) -> Answers:
         if name not in answers:
             raise SpecError(f"{machine.name}.yaml: nvidia: no answer is named {name!r}")
     return answers | changes
+
+
+def _lost(answers: Answers) -> Answers:
+    """Every call on a GPU that fell off the bus is refused; its address stays to ask by."""
+    refusal = error("GpuIsLost")
+    refused: Answers = {
+        name: [refusal] * len(answer) if isinstance(answer, list) else refusal
+        for name, answer in answers.items()
+    }
+    return refused | {"pci": answers["pci"], "xid_events": [_OFF_THE_BUS]}
 
 
 def _identity(gpu: Gpu) -> Answers:
@@ -105,7 +114,7 @@ def _affinity(machine: Machine, gpu: Gpu) -> Answers:
         everywhere = render(machine.cpus.online)
         unknown = error("NotSupported")
         return {"cpu_affinity": [everywhere] * 2, "memory_affinity": [unknown] * 2}
-    near = machine.node_cpus(gpu.device.node)
+    near = near_cpus(machine, gpu.device)
     socket = near.union(*(_package(machine, cpu) for cpu in near))
     nodes = {gpu.device.node} | {node.id for node in machine.nodes if node.cpus & socket}
     return {
@@ -130,6 +139,17 @@ def _mig(machine: Machine, gpu: Gpu) -> Answers:
     return {"mig_mode": {"current": 1, "pending": 1}, "mig_devices": devices}
 
 
+def instances(machine: Machine, gpu: Gpu) -> Iterator[tuple[int, str, str]]:
+    """The GPU's MIG instances: index, profile and UUID."""
+    for index, profile in enumerate(machine.nvidia.mig.get(gpu.index, ())):
+        if profile is not None:
+            yield index, profile, _mig_uuid(gpu, index)
+
+
+def _mig_uuid(gpu: Gpu, index: int) -> str:
+    return "MIG-" + make_uuid(gpu.uuid, str(index))
+
+
 def _mig_device(machine: Machine, gpu: Gpu, index: int, profile: str | None) -> Answers:
     if profile is None:
         return {**error("NotFound")}
@@ -138,7 +158,7 @@ def _mig_device(machine: Machine, gpu: Gpu, index: int, profile: str | None) -> 
         problem = f"expected a profile such as 1g.10gb, found {profile!r}"
         raise SpecError(f"{machine.name}.yaml: nvidia: mig: {problem}")
     return {
-        "uuid": "MIG-" + make_uuid(gpu.uuid, str(index)),
+        "uuid": _mig_uuid(gpu, index),
         "name": f"{gpu.model.name} MIG {profile}",
         "gpu_instance": index + 1,
         "compute_instance": 0,
@@ -147,9 +167,17 @@ def _mig_device(machine: Machine, gpu: Gpu, index: int, profile: str | None) -> 
 
 
 def _fabric(machine: Machine, gpu: Gpu) -> Answers:
-    """Registration with the NVSwitch fabric; state 3 is completed, 0 is not supported."""
+    """Registration with the NVSwitch fabric; state 3 is completed, 0 is not supported.
+
+    Only a fabric that joins machines has a cluster and parts of it, cliques.
+    """
     if not gpu.model.has_fabric:
         return {**error("NotSupported")}
-    state = _COMPLETED if machine.nvidia.switched else 0
-    rest = {"status": 0, "cluster_uuid": _NO_CLUSTER, "clique_id": 0, "health_mask": 0}
-    return {"state": state, **rest}
+    clique = machine.nvidia.clique
+    return {
+        "state": _COMPLETED if machine.nvidia.switched else 0,
+        "status": 0,
+        "cluster_uuid": _NO_CLUSTER if clique is None else make_uuid(machine.name, "cluster"),
+        "clique_id": clique or 0,
+        "health_mask": 0,
+    }

@@ -1,32 +1,41 @@
 """The PCI tree: where every device of a description ends up, and the files that show it.
 
-https://docs.kernel.org/admin-guide/abi-testing.html (sysfs-bus-pci)
+https://docs.kernel.org/admin-guide/abi-testing.html (sysfs-bus-pci) and
+https://docs.kernel.org/PCI/pci-iov-howto.html
 """
 
-import hashlib
 import itertools
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-from numa_agent.core.cpulist import render
+from numa_agent.core.cpulist import CpuSet, render
 from numa_agent.core.pci import PciAddress
 
 from .devices import Template
 from .section import SpecError
-from .spec import Bridge, Item, Machine, Root
+from .spec import Bridge, Endpoint, Item, Machine, Root
 from .tree import Tree, lines, link, merged
 
-_ETHERNET, _INFINIBAND, _NVME = "0x0200", "0x0207", "0x0108"
+_MAX_VFS = 8
+"""How many virtual functions the firmware of every card allows, set up or not."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Device:
-    """One PCI function: its address, its folder in sys/devices, and its root's NUMA node."""
+    """One PCI function: its address, its folder in sys/devices, and its numa_node.
+
+    `local_cpus` is None where they are those of its node. A virtual function has `physical`, the
+    function that it is of, and its `number` among the `vfs` there.
+    """
 
     address: PciAddress
     path: str
     node: int
     template: Template
+    local_cpus: CpuSet | None = None
+    vfs: int = 0
+    physical: "Device | None" = None
+    number: int = 0
 
     @property
     def bridges(self) -> tuple[str, ...]:
@@ -40,6 +49,11 @@ def place(machine: Machine) -> tuple[Device, ...]:
         (device for root in machine.roots for device in _root_devices(root)),
         key=lambda device: device.address,
     )
+    known = {-1} | {node.id for node in machine.nodes}
+    for device in devices:
+        if device.node not in known:
+            problem = f"{device.address}: no node {device.node}"
+            raise SpecError(f"{machine.name}.yaml: pci: {problem}")
     for before, after in itertools.pairwise(devices):
         if before.address == after.address:
             problem = f"two devices get the address {after.address}: their roots are too close"
@@ -58,30 +72,64 @@ def _bus_devices(
     root: Root, items: tuple[Item, ...], path: str, bus: int, buses: Iterator[int], first: int
 ) -> Iterator[Device]:
     for slot, item in enumerate(items, first):
-        for function in range(1 if isinstance(item, Bridge) else item.template.functions):
-            address = PciAddress(root.domain, bus, slot, function)
-            yield Device(address, f"{path}/{address}", root.node, item.template)
+        address = PciAddress(root.domain, bus, slot, 0)
+        inside = f"{path}/{address}"
         if isinstance(item, Bridge):
-            inside = f"{path}/{PciAddress(root.domain, bus, slot, 0)}"
+            yield Device(address=address, path=inside, node=root.node, template=item.template)
             yield from _bus_devices(root, item.children, inside, next(buses), buses, first=0)
+        else:
+            node = root.node if item.numa_node is None else item.numa_node
+            whole = Device(
+                address=address,
+                path=inside,
+                node=node,
+                template=item.template,
+                local_cpus=item.local_cpus,
+            )
+            yield from _functions(whole, item)
+
+
+def _functions(first: Device, endpoint: Endpoint) -> Iterator[Device]:
+    """The functions of one device: its equal ones, its companion, then the virtual ones."""
+    template = endpoint.template
+    kinds = [template] * template.functions
+    kinds += [] if template.companion is None else [template.companion]
+    for function, kind in enumerate(kinds):
+        yield replace(_moved(first, function), template=kind, vfs=0 if function else endpoint.vfs)
+    virtual = replace(template, device=template.vf_device)
+    for number in range(endpoint.vfs):
+        moved = _moved(first, len(kinds) + number)
+        yield replace(moved, template=virtual, physical=first, number=number)
+
+
+def _moved(device: Device, functions: int) -> Device:
+    """The function so many places after the device's; eight of them make a slot."""
+    start = device.address
+    slot, function = divmod(start.device * 8 + functions, 8)
+    address = PciAddress(start.domain, start.bus, slot, function)
+    return replace(device, address=address, path=f"{device.path.rpartition('/')[0]}/{address}")
 
 
 def pci_files(machine: Machine, devices: tuple[Device, ...]) -> Tree:
-    """The devices' folders and the links of bus/pci and class that lead to them."""
-    files = [_function(machine, device) for device in devices]
-    interfaces = [tree for kind in (_network, _rdma, _nvme) for tree in kind(machine, devices)]
-    return merged(*files, *interfaces)
+    """The devices' folders and the links of bus/pci that lead to them."""
+    return merged(*(_function(machine, device) for device in devices), *map(_virtual, devices))
+
+
+def near_cpus(machine: Machine, device: Device) -> CpuSet:
+    """What local_cpulist names: the node's CPUs, and all online ones where it is unknown."""
+    if device.local_cpus is not None:
+        return device.local_cpus & machine.cpus.online
+    return machine.cpus.online if device.node == -1 else machine.node_cpus(device.node)
 
 
 def _function(machine: Machine, device: Device) -> Tree:
     template = device.template
-    near = machine.cpus.online if device.node == -1 else machine.node_cpus(device.node)
     values: dict[str, object] = {
         "class": template.pci_class,
         "vendor": template.vendor,
         "device": template.device,
         "numa_node": device.node,
-        "local_cpulist": render(near),
+        "local_cpulist": render(near_cpus(machine, device)),
     }
     if template.subsystem_vendor:
         values["subsystem_vendor"] = template.subsystem_vendor
@@ -100,51 +148,13 @@ def _driver(device: Device) -> Tree:
     )
 
 
-def _of_class(devices: tuple[Device, ...], *classes: str) -> list[Device]:
-    return [device for device in devices if device.template.base_class in classes]
-
-
-def _network(machine: Machine, devices: tuple[Device, ...]) -> Iterator[Tree]:
-    for device in _of_class(devices, _ETHERNET, _INFINIBAND):
-        name = interface_name(device)
-        digest = hashlib.sha256(f"{machine.name}/{device.address}".encode()).hexdigest()
-        mac = ":".join(["02", *(digest[at : at + 2] for at in range(0, 10, 2))])
-        folder = f"{device.path}/net/{name}"
-        yield merged(
-            lines(folder, {"address": mac, "operstate": "up"}),
-            link(f"{folder}/device", device.path),
-            link(f"sys/class/net/{name}", folder),
-        )
-
-
-def interface_name(device: Device) -> str:
-    """The predictable name systemd would give: `ibp28s0` for InfiniBand at 0000:1c:00.0."""
-    address = device.address
-    kind = "ib" if device.template.base_class == _INFINIBAND else "en"
-    domain = f"P{address.domain}" if address.domain else ""
-    function = f"f{address.function}" if device.template.functions > 1 else ""
-    return f"{kind}{domain}p{address.bus}s{address.device}{function}"
-
-
-def _rdma(_: Machine, devices: tuple[Device, ...]) -> Iterator[Tree]:
-    adapters = [device for device in devices if device.template.driver == "mlx5_core"]
-    for number, device in enumerate(adapters):
-        folder = f"{device.path}/infiniband/mlx5_{number}"
-        infiniband = device.template.base_class == _INFINIBAND
-        port = {"state": "4: ACTIVE", "link_layer": "InfiniBand" if infiniband else "Ethernet"}
-        yield merged(
-            lines(folder, {"node_type": "1: CA"}),
-            lines(f"{folder}/ports/1", port),
-            link(f"{folder}/device", device.path),
-            link(f"sys/class/infiniband/mlx5_{number}", folder),
-        )
-
-
-def _nvme(_: Machine, devices: tuple[Device, ...]) -> Iterator[Tree]:
-    for number, device in enumerate(_of_class(devices, _NVME)):
-        folder = f"{device.path}/nvme/nvme{number}"
-        yield merged(
-            lines(folder, {"address": device.address, "transport": "pcie"}),
-            link(f"{folder}/device", device.path),
-            link(f"sys/class/nvme/nvme{number}", folder),
-        )
+def _virtual(device: Device) -> Tree:
+    """What ties virtual functions to their physical one; other functions have none of it."""
+    if device.vfs:
+        return lines(device.path, {"sriov_totalvfs": _MAX_VFS, "sriov_numvfs": device.vfs})
+    if device.physical is None:
+        return {}
+    return merged(
+        link(f"{device.path}/physfn", device.physical.path),
+        link(f"{device.physical.path}/virtfn{device.number}", device.path),
+    )

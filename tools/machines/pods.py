@@ -6,6 +6,7 @@ https://kubernetes.io/docs/reference/kubernetes-api/workload-resources/pod-v1/
 import hashlib
 
 from .identity import config_hash, container_id, make_uuid, pod_uid
+from .plugins import Offers, count, held
 from .spec import Container, Machine, Pod
 
 BOOT = "2026-03-02T08:00:00Z"
@@ -27,18 +28,18 @@ def quantity(size: int) -> str:
     return str(size)
 
 
-def pod_list(machine: Machine) -> dict[str, object]:
+def pod_list(machine: Machine, offers: Offers) -> dict[str, object]:
     """A v1 PodList; in it, as from the API server, the items carry no kind of their own."""
-    items = [_pod(machine, pod, number) for number, pod in enumerate(machine.pods, 1)]
+    items = [_pod(machine, pod, number, offers) for number, pod in enumerate(machine.pods, 1)]
     metadata = {"resourceVersion": "1000"}
     return {"kind": "PodList", "apiVersion": "v1", "metadata": metadata, "items": items}
 
 
-def _pod(machine: Machine, pod: Pod, number: int) -> dict[str, object]:
+def _pod(machine: Machine, pod: Pod, number: int, offers: Offers) -> dict[str, object]:
     return {
         "metadata": _metadata(machine, pod, number),
         "spec": {
-            "containers": [_container(pod, container) for container in pod.containers],
+            "containers": [_container(pod, container, offers) for container in pod.containers],
             "restartPolicy": "Never" if pod.owner.startswith("Job/") else "Always",
             "serviceAccountName": "default",
             "nodeName": machine.node_name,
@@ -89,14 +90,13 @@ def _owner(machine: Machine, pod: Pod) -> dict[str, object]:
     return {"ownerReferences": [reference]}
 
 
-def _container(pod: Pod, container: Container) -> dict[str, object]:
+def _container(pod: Pod, container: Container, offers: Offers) -> dict[str, object]:
     requests: dict[str, str] = {}
     if container.cpu:
         requests["cpu"] = container.cpu
     if container.memory:
         requests["memory"] = quantity(container.memory)
-    if container.gpus:
-        requests["nvidia.com/gpu"] = str(len(container.gpus))
+    requests |= count(held(container, offers))
     # Extended resources have to stand in both; the rest only where the pod is Guaranteed.
     whole = pod.qos == "Guaranteed"
     limits = {name: text for name, text in requests.items() if whole or "/" in name}

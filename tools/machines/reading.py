@@ -4,7 +4,7 @@ from pathlib import Path
 
 import yaml
 
-from numa_agent.core.cpulist import render
+from numa_agent.core.cpulist import CpuSet, render
 
 from .devices import ROOT_PORTS
 from .reading_devices import read_nvidia, read_roots
@@ -40,7 +40,7 @@ def parse_machine(name: str, text: str) -> Machine:
         cpus=cpus,
         nodes=nodes,
         possible_nodes=top.id_set("possible_nodes", render(node.id for node in nodes)),
-        distances=_distances(top, len(nodes)),
+        distances=_distances(top, [node.id for node in nodes]),
         roots=read_roots(top, nodes, arch),
         nvidia=read_nvidia(top.section("nvidia")),
         cgroup=read_cgroup(top.section("cgroup")),
@@ -127,17 +127,32 @@ def _node_group(section: Section) -> tuple[Node, ...]:
     return nodes
 
 
-def _distances(top: Section, count: int) -> tuple[tuple[int, ...], ...]:
+def _distances(top: Section, ids: list[int]) -> tuple[tuple[int, ...], ...]:
     value = top.raw("distances", 20)
     if isinstance(value, int):
-        return tuple(
-            tuple(10 if row == column else value for column in range(count))
-            for row in range(count)
-        )
+        return _grouped(ids, value, [])
+    if isinstance(value, dict):
+        section = top.section("distances")
+        groups = section.set_counts("within")
+        otherwise = section.integer("otherwise")
+        section.done()
+        return _grouped(ids, otherwise, groups)
+    count = len(ids)
     rows = [row for row in top.items("distances") if isinstance(row, list)]
     if [len(row) for row in rows] != [count] * count:
         raise top.wrong("distances", f"expected one number, or {count} rows of {count}")
     return tuple(tuple(int(number) for number in row) for row in rows)
+
+
+def _grouped(
+    ids: list[int], otherwise: int, groups: list[tuple[CpuSet, int]]
+) -> tuple[tuple[int, ...], ...]:
+    """The distance of two nodes is that of the last group with both, and 10 to itself."""
+    whole = [(frozenset(ids), otherwise), *groups, *((frozenset([one]), 10) for one in ids)]
+    return tuple(
+        tuple([far for group, far in whole if {row, column} <= group][-1] for column in ids)
+        for row in ids
+    )
 
 
 def _check_references(top: Section, machine: Machine) -> None:

@@ -1,8 +1,12 @@
 """The part of a description that is about PCI devices and their NVIDIA driver."""
 
-from .devices import ASPEED_BRIDGE, ENDPOINTS, ROOT_PORTS, SWITCH_PORT, Template
+from dataclasses import replace
+
+from .devices import AMD_PORTS, ASPEED_BRIDGE, ENDPOINTS, ROOT_PORTS, SWITCH_PORT, Template
 from .section import Section
 from .spec import Bridge, Endpoint, Item, Node, Nvidia, Root
+
+_BRIDGES = "port, switch, aspeed, amd-gpu"
 
 
 def read_roots(top: Section, nodes: tuple[Node, ...], arch: str) -> tuple[Root, ...]:
@@ -34,13 +38,15 @@ def _root_address(section: Section, address: object) -> tuple[int, int]:
 
 
 def _item(section: Section, item: object, arch: str, *, on_root: bool) -> Item:
-    """One entry of `devices`: a template's name, or one kind of bridge with what is behind it."""
+    """One entry of `devices`: a device's name, alone or with changes, or a kind of bridge."""
     if isinstance(item, str):
-        return Endpoint(_template(section, item))
+        return Endpoint(template=_template(section, item))
     if not isinstance(item, dict) or len(item) != 1:
         problem = f"expected a name or {{port|switch|aspeed: [...]}}, found {item!r}"
         raise section.wrong("devices", problem)
     ((kind, behind),) = item.items()
+    if kind in ENDPOINTS:
+        return _endpoint(Section(f"{section.where}: {kind}", behind), ENDPOINTS[kind])
     if not isinstance(behind, list):
         raise section.wrong("devices", f"{kind}: expected a list, found {behind!r}")
     children = tuple(_item(section, child, arch, on_root=False) for child in behind)
@@ -48,10 +54,27 @@ def _item(section: Section, item: object, arch: str, *, on_root: bool) -> Item:
         return Bridge(ROOT_PORTS[arch], children)
     if kind == "aspeed":
         return Bridge(ASPEED_BRIDGE, children)
+    if kind == "amd-gpu":
+        upstream, downstream = AMD_PORTS
+        return Bridge(upstream, (Bridge(downstream, children),))
     if kind != "switch":
-        raise section.wrong("devices", f"{kind!r} is none of port, switch, aspeed")
+        raise section.wrong("devices", f"{kind!r} is none of {_BRIDGES}")
     switch = Bridge(SWITCH_PORT, tuple(Bridge(SWITCH_PORT, (child,)) for child in children))
     return Bridge(ROOT_PORTS[arch], (switch,)) if on_root else switch
+
+
+def _endpoint(section: Section, template: Template) -> Endpoint:
+    """A device that differs from its kind, or from what its root says of it."""
+    endpoint = Endpoint(
+        template=replace(template, driver=section.text("driver", template.driver)),
+        numa_node=section.integer("numa_node") if "numa_node" in section else None,
+        local_cpus=section.id_set("local_cpus") if "local_cpus" in section else None,
+        vfs=section.integer("vfs", 0),
+    )
+    section.done()
+    if endpoint.vfs and not template.vf_device:
+        raise section.wrong("vfs", "no virtual function of this device is known")
+    return endpoint
 
 
 def _template(section: Section, name: str) -> Template:
@@ -62,30 +85,23 @@ def _template(section: Section, name: str) -> Template:
 
 def read_nvidia(section: Section) -> Nvidia:
     """The NVIDIA driver in `nvidia`."""
-    links = section.raw("nvlink", [])
+    switched = section.raw("nvlink", []) == "switch"
+    form = "switch or [[GPU, GPU, links]]"
     nvidia = Nvidia(
         driver=section.text("driver", "580.95.05"),
         cuda=section.integer("cuda", 13000),
         init_error=section.text("init_error", ""),
         lacks=tuple(map(str, section.items("lacks"))),
-        switched=links == "switch",
-        links=() if links == "switch" else _links(section),
+        switched=switched,
+        links=() if switched else section.rows("nvlink", 3, form),
+        clique=section.integer("clique") if "clique" in section else None,
+        lost=section.integers("lost"),
         memory_nodes=section.counts("memory_nodes"),
         mig={gpu: _profiles(section, value) for gpu, value in section.numbered("mig").items()},
         changes={gpu: _change(section, v) for gpu, v in section.numbered("changes").items()},
     )
     section.done()
     return nvidia
-
-
-def _links(section: Section) -> tuple[tuple[int, int, int], ...]:
-    links: list[tuple[int, int, int]] = []
-    for link in section.items("nvlink"):
-        if not isinstance(link, list) or [type(number) for number in link] != [int] * 3:
-            problem = f"expected switch or [[GPU, GPU, links]], found {link!r}"
-            raise section.wrong("nvlink", problem)
-        links.append((link[0], link[1], link[2]))
-    return tuple(links)
 
 
 def _profiles(section: Section, value: object) -> tuple[str | None, ...]:

@@ -65,6 +65,8 @@ def _container(section: Section, qos: str, cpus: Cpus) -> Container:
         cpu=str(section.raw("cpu", "")),
         memory=section.size("memory", "0"),
         gpus=section.integers("gpus"),
+        mig=section.rows("mig", 2, "[[GPU, instance]]"),
+        devices=tuple(map(str, section.items("devices"))),
         exclusive=section.id_set("exclusive", ""),
         cpuset=section.id_set("cpuset", ""),
         memory_nodes=section.id_set("memory_nodes", ""),

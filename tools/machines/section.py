@@ -99,6 +99,15 @@ class Section:
             raise self.wrong(key, f"expected whole numbers, found {wrong[0]!r}")
         return tuple(value for value in values if isinstance(value, int))
 
+    def rows(self, key: str, width: int, form: str) -> tuple[tuple[int, ...], ...]:
+        """A list of lists of `width` whole numbers, empty where the key is missing."""
+        rows: list[tuple[int, ...]] = []
+        for row in self.items(key):
+            if not isinstance(row, list) or [type(number) for number in row] != [int] * width:
+                raise self.wrong(key, f"expected {form}, found {row!r}")
+            rows.append(tuple(row))
+        return tuple(rows)
+
     def texts(self, key: str) -> dict[str, str]:
         """A mapping of texts to texts, empty where the key is missing."""
         return {str(name): str(value) for name, value in self._mapping(key).items()}
@@ -119,6 +128,18 @@ class Section:
             if not isinstance(value, int):
                 raise self.wrong(key, f"expected a whole number, found {value!r}")
             counts[number] = value
+        return counts
+
+    def set_counts(self, key: str) -> list[tuple[CpuSet, int]]:
+        """A mapping of kernel lists to whole numbers, in its order; none where it is missing."""
+        counts: list[tuple[CpuSet, int]] = []
+        for text, value in self._mapping(key).items():
+            if type(value) is not int:
+                raise self.wrong(key, f"expected a whole number, found {value!r}")
+            try:
+                counts.append((parse(str(text)), value))
+            except CpuListError as error:
+                raise self.wrong(key, str(error)) from error
         return counts
 
     def _mapping(self, key: str) -> dict[object, object]:

@@ -68,11 +68,17 @@ class Node:
         return sum(size * 1024 * count for size, count in self.hugepages.items())
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Endpoint:
-    """A device at the end of a branch of the PCI tree."""
+    """A device at the end of a branch of the PCI tree, with `vfs` SR-IOV virtual functions.
+
+    `numa_node` and `local_cpus` are what its own files say where that isn't its root's word.
+    """
 
     template: Template
+    numa_node: int | None = None
+    local_cpus: CpuSet | None = None
+    vfs: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,9 +106,10 @@ class Root:
 class Nvidia:
     """The NVIDIA driver: who is linked to whom, and what it answers differently from the model.
 
-    `links` are (GPU, GPU, number of NVLinks); `switched` joins every link to an NVSwitch instead.
-    `lacks` names answers that this driver is too old for, `changes` replaces answers of single
-    GPUs, by NVML index.
+    `links` are (GPU, GPU, number of NVLinks); `switched` joins every link to an NVSwitch instead,
+    and `clique` is the GPUs' part of a fabric that goes beyond the machine. `lost` GPUs fell off
+    the bus. `lacks` names answers that this driver is too old for, `changes` replaces answers of
+    single GPUs, by NVML index.
     """
 
     driver: str
@@ -110,7 +117,9 @@ class Nvidia:
     init_error: str
     lacks: tuple[str, ...]
     switched: bool
-    links: tuple[tuple[int, int, int], ...]
+    links: tuple[tuple[int, ...], ...]
+    clique: int | None
+    lost: tuple[int, ...]
     memory_nodes: dict[int, int]
     mig: dict[int, tuple[str | None, ...]]
     changes: dict[int, dict[str, object]]
@@ -139,8 +148,9 @@ class Kubelet:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Container:
-    """A container: requests, and what kubelet granted (`exclusive` CPUs, memory nodes, GPUs).
+    """A container: requests, and what kubelet granted (`exclusive` CPUs, memory nodes, devices).
 
+    `gpus` are NVML indexes, `mig` pairs of a GPU and an instance index, `devices` PCI addresses.
     `cpuset` is what its cgroup already holds by somebody else's hand.
     """
 
@@ -148,6 +158,8 @@ class Container:
     cpu: str
     memory: int
     gpus: tuple[int, ...]
+    mig: tuple[tuple[int, ...], ...]
+    devices: tuple[str, ...]
     exclusive: CpuSet
     cpuset: CpuSet
     memory_nodes: CpuSet
