@@ -1,0 +1,161 @@
+"""GPUs and the links between devices: sysfs places them, NVML adds what its driver knows."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import combinations
+
+from numa_agent.core.cpulist import CpuSet
+from numa_agent.core.devices import DeviceKind, Gpu, Link, PciDevice
+from numa_agent.core.links import NVML_LEVELS, Level, level
+from numa_agent.core.nvml import NvLink, NvmlGpu
+from numa_agent.core.pci import PciAddress
+from numa_agent.core.topology import NumaNode
+
+_GIGABYTE = 10**9
+
+NVLINK_BYTES_PER_SECOND = {
+    1: 20 * _GIGABYTE,
+    **dict.fromkeys((2, 3, 4, 5, 6), 25 * _GIGABYTE),
+    7: 50 * _GIGABYTE,
+}
+"""One link in one direction, by NVML's version number: 1 is 1.0, 2 to 6 2.0 to 4.0, 7 is 5.0."""
+
+_P2P_STATUS = {
+    0: "ok",
+    1: "chipset not supported",
+    2: "GPU not supported",
+    3: "topology not supported",
+    4: "disabled by regkey",
+    5: "not supported",
+}
+
+_TO_GPU, _TO_SWITCH = 0, 2
+
+_NEAREST_FIRST = tuple(Level)
+
+
+def is_gpu(device: PciDevice, named_by_nvml: frozenset[PciAddress]) -> bool:
+    """Whether a device is listed as a GPU: by what it is or because NVML names it.
+
+    Virtual functions aren't: they are parts of one.
+    """
+    if device.physical_function is not None:
+        return False
+    kinds = {DeviceKind.GPU, DeviceKind.ACCELERATOR}
+    return device.kind in kinds or device.address in named_by_nvml
+
+
+def gpus(
+    devices: Sequence[PciDevice],
+    nodes: Iterable[NumaNode],
+    isolated: CpuSet,
+    nvml: Mapping[PciAddress, NvmlGpu],
+) -> tuple[Gpu, ...]:
+    """Every GPU and accelerator among the devices, in address order."""
+    cpus = {node.id: node.cpus for node in nodes}
+    nics = [device for device in devices if _is_nic(device)]
+    return tuple(
+        Gpu(
+            device=device,
+            cpus=_beside(device, cpus, isolated),
+            nics=_nearest(device, nics),
+            nvml=nvml.get(device.address),
+        )
+        for device in devices
+        if is_gpu(device, frozenset(nvml))
+    )
+
+
+def links(listed: Sequence[Gpu], devices: Sequence[PciDevice]) -> tuple[Link, ...]:
+    """A link for every pair of GPUs and NICs, in address order."""
+    by_address = {gpu.device.address: gpu for gpu in listed}
+    ends = [device for device in devices if device.address in by_address or _is_nic(device)]
+    return tuple(
+        _link(a, b, by_address.get(a.address), by_address.get(b.address))
+        for a, b in combinations(ends, 2)
+    )
+
+
+def _is_nic(device: PciDevice) -> bool:
+    return device.kind is DeviceKind.NIC and device.physical_function is None
+
+
+def _beside(
+    device: PciDevice, cpus: Mapping[int, CpuSet | None], isolated: CpuSet
+) -> CpuSet | None:
+    own = None if device.node is None else cpus.get(device.node)
+    return None if own is None else own - isolated
+
+
+def _nearest(device: PciDevice, nics: Iterable[PciDevice]) -> tuple[PciAddress, ...]:
+    levels = {nic.address: level(device.path, nic.path, device.node, nic.node) for nic in nics}
+    known = {nic: _NEAREST_FIRST.index(found) for nic, found in levels.items() if found}
+    least = min(known.values(), default=None)
+    return tuple(sorted(nic for nic, rank in known.items() if rank == least))
+
+
+def _link(a: PciDevice, b: PciDevice, gpu_a: Gpu | None, gpu_b: Gpu | None) -> Link:
+    nvml_a = None if gpu_a is None else gpu_a.nvml
+    nvml_b = None if gpu_b is None else gpu_b.nvml
+    both_gpus = gpu_a is not None and gpu_b is not None
+    known = nvml_a is not None and nvml_b is not None and _tells(nvml_a) and _tells(nvml_b)
+    active: Sequence[NvLink] = ()
+    switched = False
+    nvml_level = None
+    p2p: dict[str, str] = {}
+    if nvml_a is not None and nvml_b is not None:
+        active, switched = _nvlinks(nvml_a, nvml_b) if known else ((), False)
+        nvml_level = NVML_LEVELS.get(nvml_a.common_ancestors.get(nvml_b.index, -1))
+        p2p = _p2p(nvml_a, nvml_b.index)
+    return Link(
+        a=a.address,
+        b=b.address,
+        level=level(a.path, b.path, a.node, b.node),
+        nvml_level=nvml_level,
+        nvlinks=len(active) if known or not both_gpus else None,
+        switched=switched,
+        bytes_per_second=_bandwidth(active) if known else None,
+        p2p=p2p,
+    )
+
+
+def _nvlinks(a: NvmlGpu, b: NvmlGpu) -> tuple[Sequence[NvLink], bool]:
+    """The links of `a` that lead to `b`: straight ones, else those into a switch of both."""
+    straight = [link for link in a.nvlinks if _leads_to(link, b)]
+    if straight:
+        return straight, False
+    into = [link for link in a.nvlinks if link.remote_type == _TO_SWITCH]
+    back = [link for link in b.nvlinks if link.remote_type == _TO_SWITCH]
+    shared = into[: min(len(into), len(back))]
+    return shared, bool(shared)
+
+
+def _tells(gpu: NvmlGpu) -> bool:
+    """Whether an empty list of links means that there are none."""
+    failed = any(e.call == "nvlink_state" and e.error != "NotSupported" for e in gpu.errors)
+    return not gpu.lost and not failed
+
+
+def _leads_to(link: NvLink, gpu: NvmlGpu) -> bool:
+    return (
+        link.remote_type in {_TO_GPU, None}
+        and link.remote is not None
+        and link.remote == gpu.address
+    )
+
+
+def _bandwidth(active: Iterable[NvLink]) -> int | None:
+    total = 0
+    for link in active:
+        speed = NVLINK_BYTES_PER_SECOND.get(link.version or 0)
+        if speed is None:
+            return None
+        total += speed
+    return total
+
+
+def _p2p(gpu: NvmlGpu, other: int) -> dict[str, str]:
+    return {
+        operation: _P2P_STATUS.get(statuses[other], "unknown")
+        for operation, statuses in sorted(gpu.p2p.items())
+        if other in statuses
+    }

@@ -1,0 +1,67 @@
+"""What one pass does to a container on this kernel: argument `v2` or `v1`, the cgroup version."""
+
+import contextlib
+import io
+import json
+import sys
+from pathlib import Path
+
+from numa_agent.cli import main as numa_agent
+from tests import live_folder
+from tests.vm.scripts.attempt import cpus_allowed, read, sleeper
+
+ASSIGNED = "5-6"
+
+
+def main() -> None:
+    """Print what the kernel had before, what the passes reported, and what it has after."""
+    version = sys.argv[1]
+    leaf = _v2_leaf() if version == "v2" else _v1_leaf()
+    folder = live_folder.lay(Path("/tmp/machine"), cpuset=ASSIGNED)
+    with sleeper() as pid:
+        (leaf / "cgroup.procs").write_text(str(pid))
+        before = cpus_allowed(pid)
+        status, report = _pass(folder)
+        after = cpus_allowed(pid)
+        again = _pass(folder)[1]
+    json.dump(
+        {
+            "before": before,
+            "after": after,
+            "status": status,
+            "report": report,
+            "second": again,
+            "configured": read(leaf / "cpuset.cpus"),
+        },
+        sys.stdout,
+    )
+
+
+def _pass(folder: Path) -> tuple[int, object]:
+    printed = io.StringIO()
+    with contextlib.redirect_stdout(printed):
+        status = numa_agent(["run", "--once", "--host-root", str(folder), "-o", "json"])
+    return status, json.loads(printed.getvalue())
+
+
+def _v2_leaf() -> Path:
+    """The container's cgroup as kubelet hands controllers down to it, all sets empty."""
+    leaf = Path("/sys/fs/cgroup") / live_folder.container_path()
+    leaf.mkdir(parents=True)
+    for group in (leaf.parents[1], leaf.parents[0]):
+        (group / "cgroup.subtree_control").write_text("+cpuset")
+    return leaf
+
+
+def _v1_leaf() -> Path:
+    """The container's cgroup as a runtime makes it: every level holds its parent's sets."""
+    leaf = Path("/sys/fs/cgroup/cpuset") / live_folder.container_path()
+    for group in (leaf.parents[1], leaf.parents[0], leaf):
+        group.mkdir()
+        for name in ("cpuset.cpus", "cpuset.mems"):
+            (group / name).write_text(read(group.parent / name))
+    return leaf
+
+
+if __name__ == "__main__":
+    main()
