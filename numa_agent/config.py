@@ -9,6 +9,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from numa_agent.core.documents import Document
+from numa_agent.core.overrides import Overrides
+from numa_agent.core.overrides import parse as parse_overrides
 
 CPU_DIR = "sys/devices/system/cpu"
 NODE_DIR = "sys/devices/system/node"
@@ -34,13 +36,16 @@ class Config:
 
     `host_root` is the machine looked at. `live_root` is where the machine that this process runs
     on is mounted: only there are its API server and drivers asked. `node_name` is the Node's name,
-    None for a recorded machine, which knows its own.
+    None for a recorded machine, which knows its own. `nvml` is `auto`, `off` or the path of an
+    NVML library. `locality_overrides` is a file of PCI addresses and their NUMA nodes.
     """
 
     host_root: Path
     live_root: Path
     node_name: str | None
     kubeconfig: Path | None
+    nvml: str = "auto"
+    locality_overrides: Path | None = None
 
     @property
     def live(self) -> bool:
@@ -48,7 +53,8 @@ class Config:
         return self.host_root.resolve() == self.live_root.resolve()
 
 
-_KEYS = ("hostRoot", "liveRoot", "nodeName", "kubeconfig")
+_EXPECTED = "keys and values, such as hostRoot: /host"
+_KEYS = ("hostRoot", "liveRoot", "nodeName", "kubeconfig", "nvml", "localityOverrides")
 
 
 def load(
@@ -63,16 +69,29 @@ def load(
     if mistakes:
         raise ConfigError("\n  ".join(["the configuration has mistakes:", *mistakes]))
     values |= {key: value for key, value in flags.items() if value is not None}
-    kubeconfig = values.get("kubeconfig")
+    kubeconfig, overrides = values.get("kubeconfig"), values.get("localityOverrides")
     return Config(
         host_root=Path(values.get("hostRoot", "/")),
         live_root=Path(values.get("liveRoot", "/")),
         node_name=values.get("nodeName") or environment.get("NODE_NAME") or None,
         kubeconfig=Path(kubeconfig) if kubeconfig else None,
+        nvml=values.get("nvml", "auto"),
+        locality_overrides=Path(overrides) if overrides else None,
     )
 
 
+def read_overrides(file: Path | None) -> Overrides:
+    """The operator's locality overrides. Raises ConfigError when the file itself isn't usable."""
+    if file is None:
+        return Overrides()
+    return parse_overrides(_yaml_mapping(file, 'addresses and nodes, such as "0000:3b:00.0": 1'))
+
+
 def _read(file: Path) -> Document:
+    return {str(key): value for key, value in _yaml_mapping(file, _EXPECTED).items()}
+
+
+def _yaml_mapping(file: Path, expected: str) -> Mapping[object, object]:
     import yaml
 
     try:
@@ -84,9 +103,7 @@ def _read(file: Path) -> Document:
     if document is None:
         return {}
     if not isinstance(document, dict):
-        raise ConfigError(
-            f"configuration {file}: expected keys and values, such as hostRoot: /host"
-        )
+        raise ConfigError(f"configuration {file}: expected {expected}")
     return document
 
 

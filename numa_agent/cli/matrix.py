@@ -5,9 +5,12 @@ of their path, or `?` where it can't be told. The last column says where the NUM
 """
 
 from collections.abc import Iterator, Sequence
+from itertools import count
+from string import ascii_lowercase
 
 from numa_agent.core import cpulist
-from numa_agent.core.devices import Gpu, Link, PciDevice
+from numa_agent.core.devices import DeviceKind, Gpu, Link, PciDevice
+from numa_agent.core.pci import PciAddress
 from numa_agent.core.topology import Topology
 
 _LEGEND = """\
@@ -46,16 +49,20 @@ def lines(topology: Topology) -> Iterator[str]:
 
 
 def gpu_names(gpus: Sequence[Gpu]) -> list[str]:
-    """`GPU` and its NVML index; those that NVML doesn't know are numbered behind, as `ACC`."""
-    names: list[str] = []
-    others = 0
-    for gpu in gpus:
-        if gpu.nvml is not None:
-            names.append(f"GPU{gpu.nvml.index}")
-        else:
-            names.append(f"ACC{others}")
-            others += 1
-    return names if any(gpu.nvml for gpu in gpus) else [f"GPU{n}" for n in range(len(gpus))]
+    """What people call each GPU: `GPU` and its NVML index, or its place in address order.
+
+    Beside GPUs that NVML knows, one that it doesn't (given away to a guest, say) has a letter.
+    Other accelerators are `ACC` and their place.
+    """
+    numbers = (str(n) for n in count())
+    unknown = (letter for letter in ascii_lowercase) if any(g.nvml for g in gpus) else numbers
+    accelerators = count()
+    return [
+        f"ACC{next(accelerators)}"
+        if gpu.device.kind is DeviceKind.ACCELERATOR
+        else f"GPU{gpu.nvml.index if gpu.nvml is not None else next(unknown, '?')}"
+        for gpu in gpus
+    ]
 
 
 def cell(link: Link | None) -> str:
@@ -73,14 +80,13 @@ def _nics(topology: Topology) -> list[PciDevice]:
     return rdma or list(topology.nics)
 
 
-def _key(a: PciDevice, b: PciDevice) -> tuple[object, object]:
+def _key(a: PciDevice, b: PciDevice) -> tuple[PciAddress, PciAddress]:
     return (a.address, b.address) if a.address < b.address else (b.address, a.address)
 
 
 def _gpu_tail(gpu: Gpu) -> list[str]:
-    memory_node = None if gpu.nvml is None else gpu.nvml.memory_node
     cpus = "?" if gpu.cpus is None else cpulist.render(gpu.cpus)
-    own = "N/A" if memory_node is None else str(memory_node)
+    own = "N/A" if gpu.memory_node is None else str(gpu.memory_node)
     return [cpus, _nodes(gpu.device), own, gpu.device.node_source.value]
 
 

@@ -20,7 +20,8 @@ examples:
   numa-agent run --once --host-root /host --config /etc/numa-agent/config.yaml
   numa-agent run --once --host-root COPY -o json    a copy of a recorded machine: it is written to
 
-A configuration file holds the same settings: hostRoot, liveRoot, nodeName, kubeconfig.
+A configuration file holds the same settings: hostRoot, liveRoot, nodeName,
+kubeconfig, nvml, localityOverrides.
 Exit code 1 when something that was wanted isn't so: a source failed, an assignment was refused,
 a write failed, a container doesn't run where it should."""
 
@@ -37,6 +38,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="FILE",
         help="how to reach the API server (default: the pod's service account, else ~/.kube)",
     )
+    options.add_devices(parser)
     parser.add_argument("-o", "--output", choices=("text", "json"), default="text")
 
 
@@ -48,6 +50,8 @@ def run(arguments: argparse.Namespace) -> int:
             "hostRoot": None if arguments.host_root is None else str(arguments.host_root),
             "nodeName": arguments.node_name,
             "kubeconfig": arguments.kubeconfig,
+            "nvml": arguments.nvml,
+            "localityOverrides": arguments.locality_overrides,
         },
     )
     report = run_once(settings)

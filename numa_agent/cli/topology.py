@@ -6,20 +6,24 @@ import os
 import shutil
 import sys
 
+from numa_agent import config
 from numa_agent.cli import options
 from numa_agent.core.topology import Topology
 from numa_agent.core.topology_json import to_json
 from numa_agent.wiring import read_map
 
 DESCRIPTION = """\
-Show how the machine's CPUs, memory and PCI devices hang together, as the kernel tells it.
-A fact that no file gives is shown as `?` (null in JSON), never guessed; what is missing or
+Show how the machine's CPUs, memory, GPUs, NICs and other PCI devices hang together, as the kernel
+tells it; NVIDIA's driver adds what it knows of its GPUs. A fact that nobody gives is shown as `?`
+(null in JSON), never guessed; what is missing or
 contradicted is listed last, with the path."""
 
 EPILOG = """\
 examples:
   numa-agent topology
   numa-agent topology --host-root fixtures/sysfs/two-socket-8gpu
+  numa-agent topology -o matrix
+  numa-agent topology --locality-overrides repairs.yaml --nvml off
   numa-agent topology -o json | jq '.nodes[] | {id, cpus, memory_bytes}'
 
 The JSON is a stable contract: docs/topology-json.md. Exit code 1 when no CPU was found."""
@@ -28,18 +32,27 @@ The JSON is a stable contract: docs/topology-json.md. Exit code 1 when no CPU wa
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare --host-root and -o."""
     options.add_host_root(parser)
+    options.add_devices(parser)
     parser.add_argument(
         "-o",
         "--output",
-        choices=("tree", "json", "yaml"),
+        choices=("tree", "matrix", "json", "yaml"),
         default="tree",
-        help="tree for people, json or yaml for programs (default: tree)",
+        help="tree or matrix (as nvidia-smi topo -m) for people, json or yaml for programs",
     )
 
 
 def run(arguments: argparse.Namespace) -> int:
     """Print the map."""
-    topology = read_map(arguments.host_root)
+    settings = config.load(
+        None,
+        {
+            "hostRoot": str(arguments.host_root),
+            "nvml": arguments.nvml,
+            "localityOverrides": arguments.locality_overrides,
+        },
+    )
+    topology = read_map(settings)
     sys.stdout.write(_rendered(topology, arguments.output))
     if topology.online:
         return 0
@@ -54,6 +67,10 @@ def run(arguments: argparse.Namespace) -> int:
 def _rendered(topology: Topology, output: str) -> str:
     if output == "json":
         return json.dumps(to_json(topology), indent=2) + "\n"
+    if output == "matrix":
+        from numa_agent.cli import matrix
+
+        return "\n".join(matrix.lines(topology)) + "\n"
     if output == "yaml":
         import yaml
 

@@ -11,16 +11,11 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 
+from numa_agent.cli.matrix import gpu_names
 from numa_agent.core import cpulist
 from numa_agent.core.cpulist import CpuSet
-from numa_agent.core.topology import (
-    CpuGroup,
-    NodeKind,
-    NodeSource,
-    NumaNode,
-    PciDevice,
-    Topology,
-)
+from numa_agent.core.devices import VENDORS, DeviceKind, Gpu, NodeSource, PciDevice
+from numa_agent.core.topology import CpuGroup, NodeKind, NumaNode, Topology
 
 _UNITS = (("TiB", 1 << 40), ("GiB", 1 << 30), ("MiB", 1 << 20), ("KiB", 1 << 10))
 
@@ -92,11 +87,11 @@ def _headline(topology: Topology) -> str:
 
 def _branches(topology: Topology) -> list[_Branch]:
     branches = [*_cpu_branches(topology), *_memory_branches(topology)]
-    unknown = [
-        device for device in topology.pci_devices if device.node_source is NodeSource.UNKNOWN
-    ]
+    unknown = [device for device in topology.pci_devices if device.node is None]
     if unknown:
-        branches.append(_Branch("node unknown", below=tuple(_devices(unknown)), strong=True))
+        branches.append(
+            _Branch("node unknown", below=tuple(_devices(topology, unknown)), strong=True)
+        )
     for name, cpus in (("offline", topology.offline), ("isolated", topology.isolated)):
         if cpus:
             branches.append(_Branch(name, f"CPUs {cpulist.render(cpus)}"))
@@ -148,7 +143,9 @@ def _node(topology: Topology, node: NumaNode) -> _Branch:
     else:
         details = f"{memory}, memory only{_near(node.nearest_cpu_nodes)}"
     below = [*_pools(node), *_caches(topology, node.cpus)]
-    below += _devices(device for device in topology.pci_devices if device.node == node.id)
+    below += _devices(
+        topology, (device for device in topology.pci_devices if device.node == node.id)
+    )
     return _Branch(f"node {node.id}", details, tuple(below), strong=True)
 
 
@@ -177,19 +174,72 @@ def _caches(topology: Topology, cpus: CpuSet | None) -> Iterator[_Branch]:
         yield _Branch(f"L{level} cache", details)
 
 
-def _devices(devices: Iterable[PciDevice]) -> Iterator[_Branch]:
-    others = 0
-    for device in devices:
-        name = _CLASSES.get((device.class_code or 0) >> 8)
-        if name is None:
+def _devices(topology: Topology, devices: Iterable[PciDevice]) -> Iterator[_Branch]:
+    """GPUs first, then other devices that people work beside; the rest is counted."""
+    names = gpu_names(topology.gpus)
+    gpus = {
+        gpu.device.address: (gpu, name) for gpu, name in zip(topology.gpus, names, strict=True)
+    }
+    listed = list(devices)
+    yield from (
+        _gpu(topology, *gpus[device.address]) for device in listed if device.address in gpus
+    )
+    rest = [device for device in listed if device.address not in gpus]
+    others = virtual = 0
+    for device in rest:
+        if device.physical_function is not None:
+            virtual += 1
+        elif device.kind is DeviceKind.OTHER and _class_of(device) is None:
             others += 1
-            continue
-        ids = f"{_hex(device.vendor)}:{_hex(device.device)}"
-        plain = device.node_source in {NodeSource.SYSFS, NodeSource.UNKNOWN}
-        source = "" if plain else f" ({device.node_source})"
-        yield _Branch(str(device.address), f"{name} {ids}{source}")
+        else:
+            yield _device(device)
+    if virtual:
+        yield _Branch(_many(virtual, "SR-IOV virtual function"))
     if others:
         yield _Branch(f"{_many(others, 'other PCI device')}")
+
+
+def _gpu(topology: Topology, gpu: Gpu, name: str) -> _Branch:
+    device, nvml = gpu.device, gpu.nvml
+    product = f"{VENDORS.get(device.vendor or 0, '')} {_hex(device.vendor)}:{_hex(device.device)}"
+    details = [product.strip() if nvml is None or nvml.name is None else nvml.name]
+    if nvml is not None and nvml.memory_bytes is not None:
+        details.append(_size(nvml.memory_bytes))
+    if gpu.health == "lost":
+        details.append("LOST")
+    if device.driver in {"vfio-pci", "pci-stub"}:
+        details.append(f"given away ({device.driver})")
+    if nvml is not None and nvml.mig_mode:
+        details.append(_many(nvml.mig, "MIG instance"))
+    if gpu.nics:
+        details.append(f"near {_nearest_nics(topology, gpu)}")
+    if gpu.memory_node is not None:
+        details.append(f"memory is node {gpu.memory_node}")
+    return _Branch(f"{device.address}  {name}", ", ".join(details) + _source(device), strong=True)
+
+
+def _nearest_nics(topology: Topology, gpu: Gpu) -> str:
+    nics = {nic.address: nic for nic in topology.nics}
+    names = [next(iter((*nics[a].rdma, *nics[a].interfaces)), str(a)) for a in gpu.nics]
+    return ", ".join(names) if len(names) <= 2 else f"{len(names)} NICs"
+
+
+def _device(device: PciDevice) -> _Branch:
+    names = " ".join((*device.rdma, *device.interfaces))
+    what = _class_of(device) or device.kind.value
+    details = f"{what} {_hex(device.vendor)}:{_hex(device.device)} {names}".rstrip()
+    return _Branch(str(device.address), details + _source(device))
+
+
+def _class_of(device: PciDevice) -> str | None:
+    if device.kind is DeviceKind.NVSWITCH:
+        return "NVSwitch"
+    return _CLASSES.get((device.class_code or 0) >> 8)
+
+
+def _source(device: PciDevice) -> str:
+    plain = device.node_source in {NodeSource.SYSFS, NodeSource.UNKNOWN}
+    return "" if plain else f" ({device.node_source})"
 
 
 def _drawn(branch: _Branch, indent: str, last: bool, width: int, style: Style) -> Iterator[str]:

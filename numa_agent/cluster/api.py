@@ -237,9 +237,7 @@ def _load_surroundings(configuration: Configuration) -> None:
 
 def _load_kubeconfig(path: str, configuration: Configuration) -> None:
     try:
-        load_kube_config(
-            path, client_configuration=configuration, persist_config=False
-        )
+        load_kube_config(path, client_configuration=configuration, persist_config=False)
     except _LOAD_ERRORS as error:
         raise SourceError(
             f"can't use kubeconfig {path}: {error}; `kubectl config view` says more about it"

@@ -119,11 +119,13 @@ class Gpu:
     """A GPU or another accelerator: its place in the machine, and what its driver says.
 
     `cpus` are the online CPUs of its node that aren't isolated, None where the node is unknown.
-    `nics` are the nearest NICs, all of them on a tie. `nvml` is None where NVML doesn't know it.
+    `memory_node` is the NUMA node that its own memory is, on machines where that is one. `nics`
+    are the nearest NICs, all of them on a tie. `nvml` is None where NVML doesn't know it.
     """
 
     device: PciDevice
     cpus: CpuSet | None
+    memory_node: int | None
     nics: tuple[PciAddress, ...]
     nvml: NvmlGpu | None
 

@@ -6,13 +6,7 @@ from dataclasses import dataclass
 from numa_agent.core.cpulist import CpuSet
 from numa_agent.core.links import PciPath
 from numa_agent.core.pci import PciAddress
-from numa_agent.core.topology import (
-    Cache,
-    CpuGroup,
-    CpuKind,
-    NumaNode,
-    TopologyWarning,
-)
+from numa_agent.core.topology import Cache, CpuGroup, CpuKind, NumaNode, TopologyWarning
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -37,11 +31,8 @@ class PciFacts:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class MachineFacts:
-    """All that sysfs and procfs tell; the fields are Topology's unless said.
-
-    `gpu_memory_nodes` are NUMA nodes that are a GPU's own memory, with that GPU's address.
-    """
+class CpuFacts:
+    """The CPUs of a machine; the fields are Topology's."""
 
     online: CpuSet
     present: CpuSet
@@ -50,8 +41,18 @@ class MachineFacts:
     packages: tuple[CpuGroup, ...] | None
     dies: tuple[CpuGroup, ...]
     clusters: tuple[CpuGroup, ...]
-    cpu_kinds: tuple[CpuKind, ...]
     caches: tuple[Cache, ...]
+    kinds: tuple[CpuKind, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MachineFacts:
+    """All that sysfs and procfs tell.
+
+    `gpu_memory_nodes` are NUMA nodes that are a GPU's own memory, with that GPU's address.
+    """
+
+    cpus: CpuFacts
     nodes: tuple[NumaNode, ...]
     pci: tuple[PciFacts, ...]
     gpu_memory_nodes: Mapping[int, PciAddress]

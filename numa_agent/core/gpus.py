@@ -49,14 +49,19 @@ def gpus(
     nodes: Iterable[NumaNode],
     isolated: CpuSet,
     nvml: Mapping[PciAddress, NvmlGpu],
+    memory_nodes: Mapping[PciAddress, int],
 ) -> tuple[Gpu, ...]:
-    """Every GPU and accelerator among the devices, in address order."""
+    """Every GPU and accelerator among the devices, in address order.
+
+    `memory_nodes` are the nodes of GPUs' own memory as the kernel driver's files tell them.
+    """
     cpus = {node.id: node.cpus for node in nodes}
     nics = [device for device in devices if _is_nic(device)]
     return tuple(
         Gpu(
             device=device,
             cpus=_beside(device, cpus, isolated),
+            memory_node=_memory_node(nvml.get(device.address), memory_nodes.get(device.address)),
             nics=_nearest(device, nics),
             nvml=nvml.get(device.address),
         )
@@ -77,6 +82,10 @@ def links(listed: Sequence[Gpu], devices: Sequence[PciDevice]) -> tuple[Link, ..
 
 def _is_nic(device: PciDevice) -> bool:
     return device.kind is DeviceKind.NIC and device.physical_function is None
+
+
+def _memory_node(nvml: NvmlGpu | None, by_files: int | None) -> int | None:
+    return by_files if nvml is None or nvml.memory_node is None else nvml.memory_node
 
 
 def _beside(

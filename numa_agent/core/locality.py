@@ -4,11 +4,13 @@ The kernel's numa_node is -1 where firmware gives no locality (Documentation/ABI
 sysfs-bus-pci: "-1 means unknown"), and local_cpulist then names every CPU, which says nothing.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
+from numa_agent.core import cpulist
 from numa_agent.core.cpulist import CpuSet
-from numa_agent.core.topology import NodeSource, NumaNode
+from numa_agent.core.devices import NodeSource
+from numa_agent.core.topology import NumaNode
 
 
 @dataclass(frozen=True, slots=True)
@@ -17,6 +19,33 @@ class Place:
 
     node: int | None
     source: NodeSource
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Evidence:
+    """What each source says of one device's place; `bridges` are numa_nodes, the nearest first.
+
+    `override` is a node with CPUs. `nvml_nodes` is the driver's memory affinity.
+    """
+
+    override: int | None
+    numa_node: int | None
+    bridges: Iterable[int | None]
+    local_cpus: CpuSet | None
+    nvml_nodes: frozenset[int] | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Placement:
+    """A device's node, or the nodes that a source names without deciding between them.
+
+    `contradictions` are sentences, one for each source that disagrees with the one believed.
+    """
+
+    node: int | None
+    nodes: tuple[int, ...]
+    source: NodeSource
+    contradictions: tuple[str, ...] = ()
 
 
 class Locator:
@@ -32,6 +61,56 @@ class Locator:
         }
         unsure = any(node.cpus is None for node in listed)
         self._only = next(iter(self._cpus)) if len(self._cpus) == 1 and not unsure else None
+
+    def place(self, evidence: Evidence) -> Placement:
+        """The place by the first source that names one node, else by the first that names several.
+
+        Sources in the order of NodeSource.
+        """
+        answers = [answer for answer in self._answers(evidence) if answer[1]]
+        best = next((a for a in answers if len(a[1]) == 1), answers[0] if answers else None)
+        if best is None:
+            last = self.otherwise()
+            nodes = () if last.node is None else (last.node,)
+            return Placement(node=last.node, nodes=nodes, source=last.source)
+        source, found, _ = best
+        return Placement(
+            node=min(found) if len(found) == 1 else None,
+            nodes=tuple(sorted(found)),
+            source=source,
+            contradictions=tuple(_contradictions(best, answers)),
+        )
+
+    def _answers(self, evidence: Evidence) -> Iterator["_Answer"]:
+        if evidence.override is not None:
+            # The operator knows better than the sources that this repairs.
+            yield NodeSource.OVERRIDE, frozenset({evidence.override}), f"node {evidence.override}"
+            return
+        for raw, source in (
+            (evidence.numa_node, NodeSource.SYSFS),
+            (self._first_placed(evidence.bridges), NodeSource.BRIDGE),
+        ):
+            place = self.of_node_id(raw, source)
+            if place is not None and place.node is not None:
+                yield source, frozenset({place.node}), f"node {raw}"
+                break
+        local = evidence.local_cpus
+        if local and not local >= self._online:
+            holders = frozenset(node for node, own in self._cpus.items() if own & local)
+            yield NodeSource.LOCAL_CPULIST, holders, f"CPUs {cpulist.render(local)}"
+        if evidence.nvml_nodes:
+            said = f"nodes {cpulist.render(evidence.nvml_nodes)}"
+            yield NodeSource.NVML, self._with_cpus(evidence.nvml_nodes), said
+
+    def _first_placed(self, raws: Iterable[int | None]) -> int | None:
+        return next((raw for raw in raws if self.of_node_id(raw) is not None), None)
+
+    def _with_cpus(self, nodes: frozenset[int]) -> frozenset[int]:
+        """The nodes of a set that have CPUs; if none has, the nearest of them that do."""
+        direct = nodes & self._cpus.keys()
+        if direct or len(nodes) > 1:
+            return direct
+        return frozenset(self._nearest.get(min(nodes), ()))
 
     @property
     def several(self) -> bool:
@@ -60,3 +139,13 @@ class Locator:
         if self._only is not None:
             return Place(self._only, NodeSource.SINGLE_NODE)
         return Place(None, NodeSource.UNKNOWN)
+
+
+_Answer = tuple[NodeSource, frozenset[int], str]
+"""A source, the nodes with CPUs that it names, and its own words."""
+
+
+def _contradictions(best: _Answer, answers: Iterable[_Answer]) -> Iterator[str]:
+    for source, nodes, words in answers:
+        if not nodes & best[1]:
+            yield f"{best[0]} says {best[2]}, {source} says {words}"

@@ -7,9 +7,10 @@ no file gave is None, never -1 and never 0. Sets of CPUs hold online CPUs only, 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
+from itertools import combinations
 
 from numa_agent.core.cpulist import CpuSet
-from numa_agent.core.pci import PciAddress
+from numa_agent.core.devices import DeviceKind, Gpu, Link, PciDevice
 
 
 class NodeKind(StrEnum):
@@ -21,21 +22,6 @@ class NodeKind(StrEnum):
     """Memory and no CPUs: CXL, HBM, persistent memory or a GPU's own memory."""
     EMPTY = "empty"
     """Neither: a spare node, or one whose CPUs are all offline."""
-
-
-class NodeSource(StrEnum):
-    """Where a device's NUMA node was found."""
-
-    SYSFS = "sysfs"
-    """The device's own numa_node file."""
-    BRIDGE = "bridge"
-    """The numa_node file of the nearest bridge above it that has one."""
-    LOCAL_CPULIST = "local-cpulist"
-    """Its local CPUs, which lie in one node and aren't all of the machine's."""
-    SINGLE_NODE = "single-node"
-    """The machine has one node with CPUs."""
-    UNKNOWN = "unknown"
-    """No source knows it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -97,23 +83,6 @@ class NumaNode:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class PciDevice:
-    """One PCI function and its NUMA node.
-
-    `class_code` is 0xCCSSPP. `raw_numa_node` is the file's number as it is (-1 says unknown),
-    `node` what we make of it, a node with CPUs or None.
-    """
-
-    address: PciAddress
-    class_code: int | None
-    vendor: int | None
-    device: int | None
-    node: int | None
-    raw_numa_node: int | None
-    node_source: NodeSource
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class TopologyWarning:
     """A fact that is missing, odd or contradicted; `code` is stable, `message` names the path."""
 
@@ -129,6 +98,7 @@ class Topology:
     `present` are the CPUs plugged in, online or not; `isolated` is None where the kernel has no
     such list. `cores` are sibling sets; `cores` and
     `packages` are None where no file tells them. Nodes, devices and groups are in ascending order.
+    `links` has every pair of GPUs and NICs.
     """
 
     online: CpuSet
@@ -142,6 +112,8 @@ class Topology:
     caches: tuple[Cache, ...]
     nodes: tuple[NumaNode, ...]
     pci_devices: tuple[PciDevice, ...]
+    gpus: tuple[Gpu, ...]
+    links: tuple[Link, ...]
     warnings: tuple[TopologyWarning, ...]
 
     @property
@@ -158,10 +130,59 @@ class Topology:
         """The node with this id, None when it isn't online."""
         return next((node for node in self.nodes if node.id == node_id), None)
 
+    @property
+    def nics(self) -> tuple[PciDevice, ...]:
+        """The NICs, without SR-IOV virtual functions."""
+        return tuple(
+            device
+            for device in self.pci_devices
+            if device.kind is DeviceKind.NIC and device.physical_function is None
+        )
+
+    def cpus_beside(self, gpus: Iterable[Gpu], *, isolated: bool = False) -> CpuSet | None:
+        """The online CPUs of the smallest set of nodes that holds the GPUs, None if unknown.
+
+        Isolated CPUs are left out unless asked for.
+        """
+        nodes = self.smallest_nodes(gpus)
+        if nodes is None:
+            return None
+        cpus = frozenset[int]().union(
+            *(node.cpus or () for node in self.nodes if node.id in nodes)
+        )
+        return cpus if isolated else cpus - (self.isolated or frozenset())
+
+    def caches_beside(self, gpu: Gpu) -> tuple[Cache, ...]:
+        """The last-level caches (L3 groups) of a GPU's node, none where the node is unknown."""
+        cpus = self.cpus_beside([gpu], isolated=True) or frozenset()
+        return tuple(cache for cache in self.caches if cache.cpus & cpus)
+
+    def smallest_nodes(self, gpus: Iterable[Gpu]) -> frozenset[int] | None:
+        """The smallest set of nodes that holds all the GPUs, None if one GPU's place is unknown.
+
+        A GPU that several nodes may hold adds one only if none of the others' holds it.
+        """
+        places = [frozenset(gpu.device.nodes) for gpu in gpus]
+        if not all(places):
+            return None
+        chosen = frozenset[int]().union(*(place for place in places if len(place) == 1))
+        undecided = [place for place in places if not place & chosen]
+        return chosen | _smallest_cover(undecided)
+
     def nodes_of(self, cpus: Iterable[int]) -> frozenset[int]:
         """The ids of the nodes that hold any of these CPUs."""
         wanted = frozenset(cpus)
         return frozenset(node.id for node in self.nodes if node.cpus and node.cpus & wanted)
+
+
+def _smallest_cover(places: list[frozenset[int]]) -> frozenset[int]:
+    """The smallest, then lowest set of nodes that meets every place; there are few of either."""
+    candidates = sorted(frozenset[int]().union(*places))
+    for size in range(len(candidates) + 1):
+        for nodes in combinations(candidates, size):
+            if all(place.intersection(nodes) for place in places):
+                return frozenset(nodes)
+    return frozenset(candidates)
 
 
 def node_kind(cpus: CpuSet | None, memory_bytes: int | None) -> NodeKind | None:

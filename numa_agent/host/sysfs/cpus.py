@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from numa_agent.config import CPU_DIR, CPUINFO, PMU_DIR
 from numa_agent.core import cpulist
 from numa_agent.core.cpulist import CpuSet
+from numa_agent.core.facts import CpuFacts
 from numa_agent.core.topology import Cache, CpuGroup, CpuKind
 from numa_agent.host.sysfs.files import Directory, number_or_none
 
@@ -26,21 +27,6 @@ _CORE: _Choices = (
     ("core_cpus_list", "core_cpus"),
     ("thread_siblings_list", "thread_siblings"),
 )
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Cpus:
-    """The CPUs of a machine; the fields are Topology's."""
-
-    online: CpuSet
-    present: CpuSet
-    isolated: CpuSet | None
-    cores: tuple[CpuSet, ...] | None
-    packages: tuple[CpuGroup, ...] | None
-    dies: tuple[CpuGroup, ...]
-    clusters: tuple[CpuGroup, ...]
-    caches: tuple[Cache, ...]
-    kinds: tuple[CpuKind, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +44,7 @@ _PACKAGE = _Groups(
 _DIE = _Groups((("die_cpus_list", "die_cpus"),), "die_id")
 _CLUSTER = _Groups((("cluster_cpus_list", "cluster_cpus"),), "cluster_id")
 
-_NO_CPUS = Cpus(
+_NO_CPUS = CpuFacts(
     online=frozenset(),
     present=frozenset(),
     isolated=None,
@@ -100,7 +86,7 @@ class CpuSetReader:
         return cpus
 
 
-def read_cpus(root: Directory, sets: CpuSetReader) -> Cpus:
+def read_cpus(root: Directory, sets: CpuSetReader) -> CpuFacts:
     """Everything below /sys/devices/system/cpu, and the hybrid CPU types beside it."""
     cpu = root.directory(CPU_DIR)
     if cpu is None:
@@ -114,7 +100,7 @@ def read_cpus(root: Directory, sets: CpuSetReader) -> Cpus:
         cores = _read_cores(root, cpu, order, online, sets)
         packages = _read_groups(cpu, order, online, sets, _PACKAGE)
         _warn_split_cores(cpu, cores, packages)
-        return Cpus(
+        return CpuFacts(
             online=online,
             present=present,
             isolated=None if isolated is None else isolated & present,

@@ -1,0 +1,177 @@
+"""The map from what files, drivers and the operator say: devices are placed here."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+
+from numa_agent.core import gpus as gpu_facts
+from numa_agent.core.cpulist import render
+from numa_agent.core.devices import NodeSource, PciDevice, device_kind
+from numa_agent.core.facts import MachineFacts, PciFacts
+from numa_agent.core.locality import Evidence, Locator
+from numa_agent.core.nvml import NvmlAnswers, NvmlGpu
+from numa_agent.core.overrides import Overrides
+from numa_agent.core.pci import PciAddress
+from numa_agent.core.topology import NumaNode, Topology, TopologyWarning
+
+NO_OVERRIDES = Overrides()
+
+
+def assemble(
+    facts: MachineFacts, *, nvml: NvmlAnswers | None = None, overrides: Overrides = NO_OVERRIDES
+) -> Topology:
+    """The map: sysfs is its base, NVML enriches it, and the operator's overrides come first."""
+    said = _by_address(facts, nvml)
+    warnings = _Warnings([*facts.warnings])
+    devices = _placed(facts, said, overrides, warnings)
+    listed = gpu_facts.gpus(
+        devices,
+        facts.nodes,
+        facts.cpus.isolated or frozenset(),
+        said,
+        {gpu: node for node, gpu in facts.gpu_memory_nodes.items()},
+    )
+    links = gpu_facts.links(listed, devices)
+    known = {device.address for device in devices}
+    for address in sorted(said.keys() - known):
+        warnings.add("nvml-gpu-without-pci", str(address), "NVML names a GPU that sysfs lacks")
+    for link in links:
+        if link.level and link.nvml_level and link.level is not link.nvml_level:
+            message = f"{link.level} by sysfs, {link.nvml_level} by NVML; the first is kept"
+            warnings.add("link-levels-differ", f"{link.a} - {link.b}", message)
+    for condition in () if nvml is None else nvml.conditions:
+        warnings.add(condition.code, "nvml", condition.message)
+    memory_owners = {gpu.memory_node: gpu.device for gpu in listed if gpu.memory_node is not None}
+    return Topology(
+        online=facts.cpus.online,
+        present=facts.cpus.present,
+        isolated=facts.cpus.isolated,
+        cores=facts.cpus.cores,
+        packages=facts.cpus.packages,
+        dies=facts.cpus.dies,
+        clusters=facts.cpus.clusters,
+        cpu_kinds=facts.cpus.kinds,
+        caches=facts.cpus.caches,
+        nodes=_beside_their_gpus(facts.nodes, memory_owners),
+        pci_devices=devices,
+        gpus=listed,
+        links=links,
+        warnings=warnings.ordered(),
+    )
+
+
+def _by_address(facts: MachineFacts, nvml: NvmlAnswers | None) -> Mapping[PciAddress, NvmlGpu]:
+    """NVML's GPUs by their address.
+
+    A lost GPU doesn't give its own any more: if one GPU is without an address and one device of
+    the driver without a GPU, they are the same.
+    """
+    listed = () if nvml is None else nvml.gpus
+    found = {gpu.address: gpu for gpu in listed if gpu.address is not None}
+    nameless = [gpu for gpu in listed if gpu.address is None]
+    left = [d.address for d in facts.pci if d.driver == "nvidia" and d.address not in found]
+    left = [address for address in left if address.function == 0]
+    if len(nameless) == len(left) == 1:
+        found[left[0]] = nameless[0]
+    return found
+
+
+@dataclass(slots=True)
+class _Warnings:
+    found: list[TopologyWarning] = field(default_factory=list)
+
+    def add(self, code: str, subject: str, message: str) -> None:
+        self.found.append(
+            TopologyWarning(code=code, subject=subject, message=f"{subject}: {message}")
+        )
+
+    def ordered(self) -> tuple[TopologyWarning, ...]:
+        return tuple(sorted(self.found, key=lambda w: (w.code, w.subject, w.message)))
+
+
+def _placed(
+    facts: MachineFacts,
+    said: Mapping[PciAddress, NvmlGpu],
+    overrides: Overrides,
+    warnings: _Warnings,
+) -> tuple[PciDevice, ...]:
+    locator = Locator(facts.nodes, facts.cpus.online)
+    raw = {str(entry.address): entry.numa_node for entry in facts.pci}
+    corrections = _corrections(facts, overrides, warnings)
+    devices = []
+    for entry in facts.pci:
+        gpu = said.get(entry.address)
+        placement = locator.place(
+            Evidence(
+                override=corrections.get(entry.address),
+                numa_node=entry.numa_node,
+                bridges=(raw.get(name) for name in reversed(entry.path.bridges))
+                if entry.path
+                else (),
+                local_cpus=entry.local_cpus,
+                nvml_nodes=None if gpu is None else gpu.memory_nodes,
+            )
+        )
+        for contradiction in placement.contradictions:
+            message = f"{contradiction}; the first is kept"
+            warnings.add("device-node-contradicted", str(entry.address), message)
+        devices.append(_device(entry, placement.node, placement.nodes, placement.source))
+    lost = sum(device.node_source is NodeSource.UNKNOWN for device in devices)
+    if lost:
+        count = f"{lost} PCI devices" if lost > 1 else "1 PCI device"
+        warnings.add("pci-node-unknown", count, "no source knows their NUMA node")
+    return tuple(devices)
+
+
+def _device(
+    entry: PciFacts, node: int | None, nodes: tuple[int, ...], source: NodeSource
+) -> PciDevice:
+    return PciDevice(
+        address=entry.address,
+        kind=device_kind(entry.class_code, entry.vendor),
+        class_code=entry.class_code,
+        vendor=entry.vendor,
+        device=entry.device,
+        driver=entry.driver,
+        physical_function=entry.physical_function,
+        interfaces=entry.interfaces,
+        rdma=entry.rdma,
+        path=entry.path,
+        node=node,
+        nodes=nodes,
+        raw_numa_node=entry.numa_node,
+        node_source=source,
+    )
+
+
+def _corrections(
+    facts: MachineFacts, overrides: Overrides, warnings: _Warnings
+) -> Mapping[PciAddress, int]:
+    """The operator's node for each device that has one; bad entries are warnings."""
+    for problem in overrides.problems:
+        warnings.add("bad-override", "locality overrides", f"{problem}; the entry is left out")
+    with_cpus = {node.id for node in facts.nodes if node.cpus}
+    for entry in overrides.entries:
+        if entry.node not in with_cpus:
+            message = f"{entry.text}: nodes with CPUs are {render(with_cpus)}; it is left out"
+            warnings.add("bad-override", "locality overrides", message)
+    return {
+        device.address: found.node
+        for device in facts.pci
+        if (found := overrides.of(device.address)) is not None and found.node in with_cpus
+    }
+
+
+def _beside_their_gpus(
+    nodes: Iterable[NumaNode], owners: Mapping[int, PciDevice]
+) -> tuple[NumaNode, ...]:
+    """Nodes of GPU memory are nearest to the CPUs beside their GPU, whatever the distances say.
+
+    Firmware gives such nodes the same distance to every other node (POWER9, Grace).
+    """
+    homes = {memory: gpu.node for memory, gpu in owners.items() if gpu.node is not None}
+    return tuple(
+        node
+        if node.cpus or node.id not in homes
+        else replace(node, nearest_cpu_nodes=(homes[node.id],))
+        for node in nodes
+    )
