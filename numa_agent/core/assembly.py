@@ -7,7 +7,7 @@ from numa_agent.core import gpus as gpu_facts
 from numa_agent.core.cpulist import render
 from numa_agent.core.devices import NodeSource, PciDevice, device_kind
 from numa_agent.core.facts import MachineFacts, PciFacts
-from numa_agent.core.locality import Evidence, Locator
+from numa_agent.core.locality import Evidence, Locator, Placement
 from numa_agent.core.nvml import NvmlAnswers, NvmlGpu
 from numa_agent.core.overrides import Overrides
 from numa_agent.core.pci import PciAddress
@@ -95,36 +95,47 @@ def _placed(
     warnings: _Warnings,
 ) -> tuple[PciDevice, ...]:
     locator = Locator(facts.nodes, facts.cpus.online)
-    raw = {str(entry.address): entry.numa_node for entry in facts.pci}
+    bridges = {str(entry.address): entry.numa_node for entry in facts.pci}
     corrections = _corrections(facts, overrides, warnings)
+    # Hundreds of bridges and system devices have nothing but a numa_node: one answer a number.
+    plain: dict[int | None, Placement] = {}
     devices = []
     for entry in facts.pci:
-        gpu = said.get(entry.address)
-        placement = locator.place(
-            Evidence(
-                override=corrections.get(entry.address),
-                numa_node=entry.numa_node,
-                bridges=(raw.get(name) for name in reversed(entry.path.bridges))
-                if entry.path
-                else (),
-                local_cpus=entry.local_cpus,
-                nvml_nodes=None if gpu is None else gpu.memory_nodes,
-            )
-        )
+        if entry.path is None and entry.local_cpus is None and not said and not corrections:
+            if entry.numa_node not in plain:
+                plain[entry.numa_node] = locator.place(_evidence(entry, bridges, None, None))
+            placement = plain[entry.numa_node]
+        else:
+            correction, gpu = corrections.get(entry.address), said.get(entry.address)
+            placement = locator.place(_evidence(entry, bridges, correction, gpu))
         for contradiction in placement.contradictions:
             message = f"{contradiction}; the first is kept"
             warnings.add("device-node-contradicted", str(entry.address), message)
-        devices.append(_device(entry, placement.node, placement.nodes, placement.source))
-    lost = sum(device.node_source is NodeSource.UNKNOWN for device in devices)
-    if lost:
-        count = f"{lost} PCI devices" if lost > 1 else "1 PCI device"
+        devices.append(_device(entry, placement))
+    unplaced = sum(device.node_source is NodeSource.UNKNOWN for device in devices)
+    if unplaced:
+        count = f"{unplaced} PCI devices" if unplaced > 1 else "1 PCI device"
         warnings.add("pci-node-unknown", count, "no source knows their NUMA node")
     return tuple(devices)
 
 
-def _device(
-    entry: PciFacts, node: int | None, nodes: tuple[int, ...], source: NodeSource
-) -> PciDevice:
+def _evidence(
+    entry: PciFacts,
+    bridges: Mapping[str, int | None],
+    override: int | None,
+    gpu: NvmlGpu | None,
+) -> Evidence:
+    above = () if entry.path is None else reversed(entry.path.bridges)
+    return Evidence(
+        override=override,
+        numa_node=entry.numa_node,
+        bridges=(bridges.get(name) for name in above),
+        local_cpus=entry.local_cpus,
+        nvml_nodes=None if gpu is None else gpu.memory_nodes,
+    )
+
+
+def _device(entry: PciFacts, placement: Placement) -> PciDevice:
     return PciDevice(
         address=entry.address,
         kind=device_kind(entry.class_code, entry.vendor),
@@ -136,10 +147,10 @@ def _device(
         interfaces=entry.interfaces,
         rdma=entry.rdma,
         path=entry.path,
-        node=node,
-        nodes=nodes,
+        node=placement.node,
+        nodes=placement.nodes,
         raw_numa_node=entry.numa_node,
-        node_source=source,
+        node_source=placement.source,
     )
 
 

@@ -7,6 +7,7 @@ display class too, and a laptop's camera processor an accelerator's.
 from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
+from functools import lru_cache
 
 from numa_agent.core.cpulist import CpuSet
 from numa_agent.core.links import Level, PciPath
@@ -47,6 +48,7 @@ class DeviceKind(StrEnum):
     OTHER = "other"
 
 
+@lru_cache(maxsize=1024)  # hundreds of functions share a few dozen classes
 def device_kind(class_code: int | None, vendor: int | None) -> DeviceKind:
     """The kind of a function with this class (0xCCSSPP) and vendor; OTHER when they don't tell."""
     if class_code is None:

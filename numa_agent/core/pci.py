@@ -38,6 +38,11 @@ class PciAddress:
             raise ValueError(f"not a PCI address: {text!r} (device {device} is above 1f)")
         return cls(int(domain or "0", 16), int(bus, 16), number, int(function))
 
+    @property
+    def order(self) -> tuple[int, int, int, int]:
+        """The key that sorts addresses, faster than comparing them one by one."""
+        return (self.domain, self.bus, self.device, self.function)
+
     def __str__(self) -> str:
         """The sysfs spelling, with at least four domain digits."""
         return f"{self.domain:04x}:{self.bus:02x}:{self.device:02x}.{self.function}"

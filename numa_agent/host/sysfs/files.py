@@ -6,6 +6,7 @@ so a text without one was cut short and its last number can't be trusted.
 
 import os
 from collections.abc import Callable, Sequence
+from functools import lru_cache
 from pathlib import Path
 from types import TracebackType
 from typing import Self, TypeVar
@@ -85,18 +86,11 @@ class Directory:
         except OSError:
             return None
 
-    def text(self, name: str) -> str | None:
-        """The file's text without its ending newline; None when it is missing or damaged."""
-        data = self.data(name)
-        if data is None:
-            return None
-        if data[-1:] == b"\n" and data.isascii() and b"\0" not in data:
-            return data[:-1].decode("ascii")
-        self.damaged(name, _damage(data))
-        return None
+    def text(self, name: str, *, cut: bool = False) -> str | None:
+        """The file's text without its ending newline; None when it is missing or damaged.
 
-    def data(self, name: str) -> bytes | None:
-        """The file's bytes without trailing NULs; None when it is missing or can't be read."""
+        With `cut`, a text whose end is missing is given all the same, and warned of.
+        """
         try:
             fd = os.open(name, _FLAGS, dir_fd=self._fd)
         except FileNotFoundError:
@@ -111,8 +105,14 @@ class Directory:
             return None
         finally:
             os.close(fd)
-        # Some recorded machines carry the NUL that old kernels left behind the newline.
-        return data.rstrip(b"\0") if data[-1:] == b"\0" else data
+        if data[-1:] == b"\0":
+            # Some recorded machines carry the NUL that old kernels left behind the newline.
+            data = data.rstrip(b"\0")
+        whole = data[-1:] == b"\n"
+        if whole and data.isascii() and b"\0" not in data:
+            return data[:-1].decode("ascii")
+        self.damaged(name, _damage(data))
+        return data.decode("ascii", "replace") if cut and not whole else None
 
     def value(self, name: str, parse: Callable[[str], T]) -> T | None:
         """What `parse` makes of the file's text; None and a warning where it raises ValueError."""
@@ -124,14 +124,6 @@ class Directory:
         except ValueError as error:
             self.damaged(name, str(error))
             return None
-
-    def first(self, choices: Sequence[tuple[str, Callable[[str], T]]]) -> T | None:
-        """The first of several files, each with its parser, that gives a value."""
-        for name, parse in choices:
-            value = self.value(name, parse)
-            if value is not None:
-                return value
-        return None
 
     def of(self, name: str) -> str:
         """The path of a name in here, from the host root, as messages show it."""
@@ -151,6 +143,7 @@ class Directory:
         self.warn("unreadable-file", path, f"{path}: {error.strerror}; taken as unknown")
 
 
+@lru_cache(maxsize=1024)  # one machine says the same few numbers a thousand times
 def number(text: str) -> int:
     """The decimal number a text is, and nothing but that. Raises ValueError."""
     digits = text.removeprefix("-")

@@ -27,7 +27,7 @@ def read_devices(root: Directory, sets: CpuSetReader) -> tuple[PciFacts, ...]:
         return ()
     with directory:
         found = [facts for name in directory.names() if (facts := _read(directory, name, sets))]
-    found.sort(key=lambda facts: facts.address)
+    found.sort(key=lambda facts: facts.address.order)
     return tuple(found)
 
 
