@@ -8,7 +8,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from numa_agent.core.documents import Document
 from numa_agent.core.overrides import Overrides
 from numa_agent.core.overrides import parse as parse_overrides
 
@@ -65,7 +64,7 @@ def load(
     Flags are by the file's keys, None where not given. Raises ConfigError with all mistakes.
     """
     mistakes: list[str] = []
-    values = {} if file is None else _checked(_read(file), file, mistakes)
+    values = {} if file is None else _checked(_yaml_mapping(file, _EXPECTED), file, mistakes)
     if mistakes:
         raise ConfigError("\n  ".join(["the configuration has mistakes:", *mistakes]))
     values |= {key: value for key, value in flags.items() if value is not None}
@@ -87,10 +86,6 @@ def read_overrides(file: Path | None) -> Overrides:
     return parse_overrides(_yaml_mapping(file, 'addresses and nodes, such as "0000:3b:00.0": 1'))
 
 
-def _read(file: Path) -> Document:
-    return {str(key): value for key, value in _yaml_mapping(file, _EXPECTED).items()}
-
-
 def _yaml_mapping(file: Path, expected: str) -> Mapping[object, object]:
     import yaml
 
@@ -107,10 +102,10 @@ def _yaml_mapping(file: Path, expected: str) -> Mapping[object, object]:
     return document
 
 
-def _checked(document: Document, file: Path, mistakes: list[str]) -> dict[str, str]:
+def _checked(document: Mapping[object, object], file: Path, mistakes: list[str]) -> dict[str, str]:
     values: dict[str, str] = {}
     for key, value in document.items():
-        if key not in _KEYS:
+        if not isinstance(key, str) or key not in _KEYS:
             mistakes.append(f"{file}: unknown key {key!r} (known: {', '.join(_KEYS)})")
         elif not isinstance(value, str) or not value:
             mistakes.append(f"{file}: {key} must be text, not {value!r}")

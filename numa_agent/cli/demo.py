@@ -11,7 +11,7 @@ from numa_agent.cli import options, report_text
 from numa_agent.cli.tree import Style, lines
 from numa_agent.config import Config, ConfigError
 from numa_agent.host.recorded import is_recorded
-from numa_agent.wiring import run_once
+from numa_agent.wiring.passes import run_once
 
 DESCRIPTION = """\
 Take one whole pass over a copy of a recorded machine, so that nothing of this computer is read or

@@ -7,7 +7,7 @@ import sys
 from numa_agent import config
 from numa_agent.cli import options, report_text
 from numa_agent.core.report import to_json
-from numa_agent.wiring import run_once
+from numa_agent.wiring.passes import run_once
 
 DESCRIPTION = """\
 Take one pass over this node: read its map, publish its NodeResourceTopology, write the CPU sets

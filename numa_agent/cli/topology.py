@@ -10,7 +10,7 @@ from numa_agent import config
 from numa_agent.cli import options
 from numa_agent.core.topology import Topology
 from numa_agent.core.topology_json import to_json
-from numa_agent.wiring import read_map
+from numa_agent.wiring.map import read_map
 
 DESCRIPTION = """\
 Show how the machine's CPUs, memory, GPUs, NICs and other PCI devices hang together, as the kernel

@@ -226,7 +226,7 @@ def _nearest_nics(topology: Topology, gpu: Gpu) -> str:
 
 def _device(device: PciDevice) -> _Branch:
     names = " ".join((*device.rdma, *device.interfaces))
-    what = _class_of(device) or device.kind.value
+    what = _class_of(device) or "device"
     details = f"{what} {_hex(device.vendor)}:{_hex(device.device)} {names}".rstrip()
     return _Branch(str(device.address), details + _source(device))
 

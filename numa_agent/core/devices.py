@@ -35,6 +35,7 @@ _CO_PROCESSOR = 0x0B40
 _NIC = {0x0200, 0x0207}
 _NVME = 0x0108
 _OTHER_BRIDGE = 0x0680
+_BY_VENDOR = {*_DISPLAY, _ACCELERATOR, _CO_PROCESSOR, _OTHER_BRIDGE}
 
 
 class DeviceKind(StrEnum):
@@ -49,15 +50,17 @@ class DeviceKind(StrEnum):
 
 
 @lru_cache(maxsize=1024)  # hundreds of functions share a few dozen classes
-def device_kind(class_code: int | None, vendor: int | None) -> DeviceKind:
-    """The kind of a function with this class (0xCCSSPP) and vendor; OTHER when they don't tell."""
+def device_kind(class_code: int | None, vendor: int | None) -> DeviceKind | None:
+    """The kind of a function with this class (0xCCSSPP) and vendor, None when they don't tell."""
     if class_code is None:
-        return DeviceKind.OTHER
+        return None
     subclass = class_code >> 8
     if subclass in _NIC:
         return DeviceKind.NIC
     if subclass == _NVME:
         return DeviceKind.NVME
+    if vendor is None and subclass in _BY_VENDOR:
+        return None
     if subclass == _OTHER_BRIDGE and vendor == NVIDIA:
         return DeviceKind.NVSWITCH
     if subclass in _DISPLAY and vendor in _GPU_VENDORS:
@@ -93,7 +96,8 @@ class NodeSource(StrEnum):
 class PciDevice:
     """One PCI function and its NUMA node.
 
-    `class_code` is 0xCCSSPP. `raw_numa_node` is the file's number as it is (-1 says unknown),
+    `kind` is None where class and vendor don't tell. `class_code` is 0xCCSSPP. `raw_numa_node` is
+    the file's number as it is (-1 says unknown),
     `node` what we make of it, a node with CPUs or None. `nodes` holds that node, or the several
     that a source names without deciding. `driver`, `path` (its chain of bridges), `interfaces`
     (network), `rdma` (RDMA devices) and `physical_function` (of an SR-IOV virtual function) are
@@ -101,7 +105,7 @@ class PciDevice:
     """
 
     address: PciAddress
-    kind: DeviceKind
+    kind: DeviceKind | None
     class_code: int | None
     vendor: int | None
     device: int | None

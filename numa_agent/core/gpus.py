@@ -33,15 +33,15 @@ _TO_GPU, _TO_SWITCH = 0, 2
 _NEAREST_FIRST = tuple(Level)
 
 
-def is_gpu(device: PciDevice, named_by_nvml: frozenset[PciAddress]) -> bool:
-    """Whether a device is listed as a GPU: by what it is or because NVML names it.
+def is_gpu(device: PciDevice, named: frozenset[PciAddress]) -> bool:
+    """Whether a device is listed as a GPU: by what it is or because a GPU driver names it.
 
     Virtual functions aren't: they are parts of one.
     """
     if device.physical_function is not None:
         return False
     kinds = {DeviceKind.GPU, DeviceKind.ACCELERATOR}
-    return device.kind in kinds or device.address in named_by_nvml
+    return device.kind in kinds or device.address in named
 
 
 def gpus(
@@ -66,7 +66,7 @@ def gpus(
             nvml=nvml.get(device.address),
         )
         for device in devices
-        if is_gpu(device, frozenset(nvml))
+        if is_gpu(device, frozenset((*nvml, *memory_nodes)))
     )
 
 

@@ -95,7 +95,7 @@ class Locator:
                 yield source, frozenset({place.node}), f"node {raw}"
                 break
         local = evidence.local_cpus
-        if local and not local >= self._online:
+        if self.several and local and not local >= self._online:
             holders = frozenset(node for node, own in self._cpus.items() if own & local)
             yield NodeSource.LOCAL_CPULIST, holders, f"CPUs {cpulist.render(local)}"
         if evidence.nvml_nodes:

@@ -78,7 +78,7 @@ def _node(node: NumaNode) -> Json:
 def _device(device: PciDevice) -> Json:
     return {
         "address": str(device.address),
-        "kind": device.kind.value,
+        "kind": None if device.kind is None else device.kind.value,
         "class": _code(device.class_code, 6),
         "vendor": _code(device.vendor, 4),
         "device": _code(device.device, 4),

@@ -99,7 +99,6 @@ def read_cpus(root: Directory, sets: CpuSetReader) -> CpuFacts:
         isolated = cpu.value("isolated", cpulist.parse)
         cores = _read_cores(root, cpu, order, online, sets)
         packages = _read_groups(cpu, order, online, sets, _PACKAGE)
-        kinds = _read_hybrid_kinds(root, online) or _read_capacities(cpu, order)
         _warn_split_cores(cpu, cores, packages)
         return CpuFacts(
             online=online,
@@ -108,9 +107,9 @@ def read_cpus(root: Directory, sets: CpuSetReader) -> CpuFacts:
             cores=cores or None,
             packages=packages or None,
             dies=_read_groups(cpu, order, online, sets, _DIE),
-            clusters=_read_clusters(cpu, order, online, sets, frozenset(cores), kinds),
+            clusters=_read_clusters(cpu, order, online, sets, frozenset(cores)),
             caches=_read_caches(cpu, order, online, sets),
-            kinds=kinds,
+            kinds=_read_hybrid_kinds(root, online) or _read_capacities(cpu, order),
         )
 
 
@@ -240,14 +239,9 @@ def _read_clusters(
     online: CpuSet,
     sets: CpuSetReader,
     cores: frozenset[CpuSet],
-    kinds: Sequence[CpuKind],
 ) -> tuple[CpuGroup, ...]:
-    """The clusters that hold more than a core: many kernels call each core a cluster too.
-
-    On a machine with one type of CPU, the first CPU tells for all.
-    """
-    pointless = frozenset() if kinds else cores
-    groups = _read_groups(cpu, order, online, sets, _CLUSTER, pointless)
+    """The clusters that hold more than a core: many kernels call each core a cluster too."""
+    groups = _read_groups(cpu, order, online, sets, _CLUSTER)
     return tuple(group for group in groups if group.cpus not in cores)
 
 
@@ -285,12 +279,8 @@ def _read_groups(
     online: CpuSet,
     sets: CpuSetReader,
     files: _Groups,
-    pointless: frozenset[CpuSet] = frozenset(),
 ) -> tuple[CpuGroup, ...]:
-    """Groups that don't overlap; a CPU already in one isn't asked for its own file.
-
-    None where the first CPU's group is a `pointless` one.
-    """
+    """Groups that don't overlap; a CPU already in one isn't asked for its own file."""
     groups: list[CpuGroup] = []
     covered: set[int] = set()
     variant = _Variants(files.choices)
@@ -304,8 +294,6 @@ def _read_groups(
                 return ()
             continue
         cpus &= online
-        if number == order[0] and cpus in pointless:
-            return ()
         if number not in cpus or cpus & covered:
             name = cpu.of(f"cpu{number}/topology/{variant.name}")
             cpu.warn("groups-disagree", name, f"{name} contradicts another CPU's; left out")

@@ -89,7 +89,7 @@ class Directory:
     def text(self, name: str, *, cut: bool = False) -> str | None:
         """The file's text without its ending newline; None when it is missing or damaged.
 
-        With `cut`, a text whose end is missing is given all the same, and warned of.
+        With `cut`, a text whose end is missing is given all the same, without a warning.
         """
         try:
             fd = os.open(name, _FLAGS, dir_fd=self._fd)
@@ -111,8 +111,10 @@ class Directory:
         whole = data[-1:] == b"\n"
         if whole and data.isascii() and b"\0" not in data:
             return data[:-1].decode("ascii")
+        if cut and not whole:
+            return data.decode("ascii", "replace")
         self.damaged(name, _damage(data))
-        return data.decode("ascii", "replace") if cut and not whole else None
+        return None
 
     def value(self, name: str, parse: Callable[[str], T]) -> T | None:
         """What `parse` makes of the file's text; None and a warning where it raises ValueError."""

@@ -5,7 +5,7 @@ Documentation/admin-guide/mm/numaperf.rst (https://docs.kernel.org/admin-guide/m
 """
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from numa_agent.config import HUGEPAGES_DIR, MEMINFO, NODE_DIR
@@ -83,8 +83,7 @@ def _read_listed(directory: Directory, online: CpuSet, sets: CpuSetReader) -> tu
             f"cpu{cpus}",
             f"{directory.path}: online CPUs {cpus} are in no node",
         )
-    cpu_nodes = [raw.id for raw in raws if raw.cpus]
-    return tuple(_node(directory, raw, listed, present, cpu_nodes) for raw in raws)
+    return tuple(_node(directory, raw, listed, present, raws) for raw in raws)
 
 
 def _node_ids(directory: Directory) -> tuple[tuple[int, ...], tuple[int, ...]]:
@@ -188,15 +187,9 @@ def _node(
     raw: _Raw,
     listed: tuple[int, ...],
     present: Iterable[int],
-    cpu_nodes: list[int],
+    raws: Sequence[_Raw],
 ) -> NumaNode:
     distances = _by_id(directory, raw, listed, frozenset(present))
-    near: tuple[int, ...]
-    if raw.cpus:
-        near = (raw.id,)
-    else:
-        initiators = sorted(raw.initiators.intersection(cpu_nodes))
-        near = nearest(distances, initiators or cpu_nodes) or tuple(initiators)
     return NumaNode(
         id=raw.id,
         kind=node_kind(raw.cpus, raw.memory_bytes),
@@ -204,8 +197,22 @@ def _node(
         memory_bytes=raw.memory_bytes,
         hugepages=raw.hugepages,
         distances=distances,
-        nearest_cpu_nodes=near,
+        nearest_cpu_nodes=_nearest(raw, distances, raws),
     )
+
+
+def _nearest(
+    raw: _Raw, distances: Mapping[int, int] | None, raws: Sequence[_Raw]
+) -> tuple[int, ...]:
+    """The nodes with CPUs nearest to one; none where one whose CPUs are unknown may be it."""
+    if raw.cpus is None:
+        return ()
+    if raw.cpus:
+        return (raw.id,)
+    may_have = {other.id: other.cpus for other in raws if other.cpus or other.cpus is None}
+    initiators = sorted(raw.initiators & may_have.keys())
+    near = nearest(distances, initiators or may_have) or tuple(initiators)
+    return near if all(may_have[node_id] for node_id in near) else ()
 
 
 def _by_id(

@@ -1,59 +1,21 @@
-"""The composition root: the only module that sees both the agent and the edges."""
+"""One pass over a machine: live, or recorded in a folder."""
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 
 from numa_agent.agent import Ports, run_pass
-from numa_agent.config import CGROUP_DIR, Config, ConfigError, read_overrides
-from numa_agent.core.assembly import assemble
-from numa_agent.core.devices import NVIDIA, DeviceKind, device_kind
+from numa_agent.config import CGROUP_DIR, Config, ConfigError
 from numa_agent.core.documents import Document, mapping, text
 from numa_agent.core.errors import SourceError
-from numa_agent.core.facts import PciFacts
-from numa_agent.core.nvml import NvmlAnswers
 from numa_agent.core.pods import parse_pods
 from numa_agent.core.report import Report
 from numa_agent.core.schedulers.kube_scheduler import NodeIdentity
-from numa_agent.core.topology import Topology
 from numa_agent.host.cgroupfs import CgroupFs, put_to_kernel
 from numa_agent.host.kubelet import read_cgroup_root, read_exclusive_cpus
-from numa_agent.host.nvml import live_session, read_recorded
 from numa_agent.host.recorded import RecordedKernel, is_kernel_cgroup, is_recorded, read_answer
-from numa_agent.host.sysfs import read_facts
+from numa_agent.wiring.map import read_map
 
 NOT_SENT = "not sent (a recorded machine has no cluster)"
-
-
-def read_map(config: Config) -> Topology:
-    """The map of the machine that the configuration names, with what NVML adds where it may ask.
-
-    Raises SourceError when the host root can't be opened.
-    """
-    with _nvml(config) as ask:
-        facts = read_facts(config.host_root)
-        nvml = ask(any(_is_nvidia_gpu(device) for device in facts.pci))
-    return assemble(facts, nvml=nvml, overrides=read_overrides(config.locality_overrides))
-
-
-def _is_nvidia_gpu(device: PciFacts) -> bool:
-    kind = device_kind(device.class_code, device.vendor)
-    return kind is DeviceKind.GPU and device.vendor == NVIDIA
-
-
-@contextmanager
-def _nvml(config: Config) -> Iterator[Callable[[bool], NvmlAnswers | None]]:
-    """What asks NVML, told whether GPUs are expected: recorded or live; a bare folder has none."""
-    if is_recorded(config.host_root):
-        yield lambda expected: read_recorded(config.host_root, expected=expected)
-        return
-    if not config.live:
-        yield lambda _: None
-        return
-    session = live_session(config.nvml, config.host_root)
-    try:
-        yield lambda expected: session.answers(expected=expected)
-    finally:
-        session.close()
 
 
 def run_once(config: Config) -> Report:

@@ -1,0 +1,53 @@
+"""The machine's map, from its files, NVML and the operator's overrides."""
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+from numa_agent.config import Config, read_overrides
+from numa_agent.core.assembly import assemble
+from numa_agent.core.devices import NVIDIA, DeviceKind, device_kind
+from numa_agent.core.facts import PciFacts
+from numa_agent.core.nvml import NvmlAnswers
+from numa_agent.core.topology import Topology
+from numa_agent.host.recorded import is_recorded
+from numa_agent.host.sysfs import read_facts
+
+
+def read_map(config: Config) -> Topology:
+    """The map of the machine that the configuration names, with what NVML adds where it may ask.
+
+    Raises SourceError when the host root can't be opened.
+    """
+    with _nvml(config) as ask:
+        facts = read_facts(config.host_root)
+        nvml = ask(any(_is_nvidia_gpu(device) for device in facts.pci))
+    return assemble(facts, nvml=nvml, overrides=read_overrides(config.locality_overrides))
+
+
+def _is_nvidia_gpu(device: PciFacts) -> bool:
+    kind = device_kind(device.class_code, device.vendor)
+    return kind is DeviceKind.GPU and device.vendor == NVIDIA
+
+
+@contextmanager
+def _nvml(config: Config) -> Iterator[Callable[[bool], NvmlAnswers | None]]:
+    """What asks NVML, told whether GPUs are expected: recorded or live; a bare folder has none."""
+    if config.nvml == "off":
+        yield lambda _: None
+        return
+    # The reader of NVML is loaded only where there is something to ask.
+    if is_recorded(config.host_root):
+        from numa_agent.host.nvml import read_recorded
+
+        yield lambda expected: read_recorded(config.host_root, expected=expected)
+        return
+    if not config.live:
+        yield lambda _: None
+        return
+    from numa_agent.host.nvml import live_session
+
+    session = live_session(config.nvml, config.host_root)
+    try:
+        yield lambda expected: session.answers(expected=expected)
+    finally:
+        session.close()
