@@ -54,11 +54,11 @@ def run_pass(ports: Ports) -> Report:
     exclusive = _tried(ports.kubelet_exclusive, failures)
     wanted = None
     if pods is not None and exclusive is not None:
-        wanted = desired(pods.pods, topology, exclusive)
+        wanted = desired(pods.pods, topology, exclusive, complete=not pods.problems)
     published = None
     if wanted is not None:
         # Without the pods `available` would be wrong, and a wrong object is worse than an old one.
-        published = _publish(ports, topology, wanted.assigned, failures)
+        published = _publish(ports, topology, wanted.taken, failures)
     writes, proofs = _bind(ports.cgroups, topology, wanted, failures)
     return Report(
         topology=topology,
@@ -80,12 +80,16 @@ def _tried(read: Callable[[], T], failures: list[str]) -> T | None:
 
 
 def _publish(
-    ports: Ports, topology: Topology, assigned: CpuSet, failures: list[str]
+    ports: Ports, topology: Topology, taken: CpuSet, failures: list[str]
 ) -> Publication | None:
+    if not topology.cpu_nodes or any(node.cpus is None for node in topology.nodes):
+        # A partial object would take the node's capacity away from the scheduler.
+        failures.append("nothing is published: the CPUs of a NUMA node are unknown (see the map)")
+        return None
     identity = _tried(ports.identity, failures)
     if identity is None:
         return None
-    manifest = publication(identity, accounts(topology, assigned))
+    manifest = publication(identity, accounts(topology, taken))
     outcome = _tried(lambda: ports.publish(manifest), failures)
     return Publication(manifest=manifest, outcome=outcome or "failed")
 
@@ -95,10 +99,9 @@ def _bind(
 ) -> tuple[tuple[Write, ...], tuple[Proof, ...]]:
     targets = () if wanted is None else wanted.targets
     observed = _observed(cgroups, targets, failures)
-    planned = steps((target for target in targets if target.container_id in observed), observed)
-    writes = tuple(_written(cgroups, step) for step in planned)
+    writes = tuple(_written(cgroups, step) for step in steps(targets, observed))
     # Read back: a write that succeeded says nothing of what is in force.
-    after = _observed(cgroups, targets, []) if writes else observed
+    after = _observed(cgroups, targets, failures) if writes else observed
     proofs = tuple(
         Proof(target=target, verdict=judge(target.cpus, _effective(after, target), topology))
         for target in targets
@@ -114,7 +117,9 @@ def _observed(
         try:
             cgroup = cgroups.find(target.pod, target.container)
         except SourceError as error:
-            failures.append(str(error))
+            # Looking again after the writes fails in the same words.
+            if str(error) not in failures:
+                failures.append(str(error))
             continue
         if cgroup is not None:
             found[target.container_id] = cgroup

@@ -65,6 +65,7 @@ def load(
     """
     mistakes: list[str] = []
     values = {} if file is None else _checked(_yaml_mapping(file, _EXPECTED), file, mistakes)
+    mistakes += [f"{key} must not be empty" for key, value in flags.items() if value == ""]
     if mistakes:
         raise ConfigError("\n  ".join(["the configuration has mistakes:", *mistakes]))
     values |= {key: value for key, value in flags.items() if value is not None}
@@ -93,7 +94,7 @@ def _yaml_mapping(file: Path, expected: str) -> Mapping[object, object]:
         document = yaml.safe_load(file.read_text(encoding="utf-8"))
     except (OSError, UnicodeDecodeError) as error:
         raise ConfigError(f"configuration {file}: {error}") from error
-    except yaml.YAMLError as error:
+    except (yaml.YAMLError, ValueError, RecursionError) as error:
         raise ConfigError(f"configuration {file} isn't YAML: {error}") from error
     if document is None:
         return {}

@@ -27,15 +27,15 @@ class NodeAccount:
     resources: dict[str, Amount]
 
 
-def accounts(topology: Topology, assigned: CpuSet) -> tuple[NodeAccount, ...]:
-    """An account for each node with CPUs, ascending; assigned CPUs aren't available."""
-    return tuple(_account(node, assigned) for node in topology.cpu_nodes)
+def accounts(topology: Topology, taken: CpuSet) -> tuple[NodeAccount, ...]:
+    """An account for each node with CPUs, ascending; CPUs that are taken aren't available."""
+    return tuple(_account(node, taken) for node in topology.cpu_nodes)
 
 
-def _account(node: NumaNode, assigned: CpuSet) -> NodeAccount:
+def _account(node: NumaNode, taken: CpuSet) -> NodeAccount:
     cpus = node.cpus or frozenset()
     resources = {
-        "cpu": Amount(capacity=len(cpus), allocatable=len(cpus), available=len(cpus - assigned))
+        "cpu": Amount(capacity=len(cpus), allocatable=len(cpus), available=len(cpus - taken))
     }
     if node.memory_bytes is not None:
         # Hugepages are set aside at boot: they are memory that no ordinary request gets.

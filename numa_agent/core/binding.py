@@ -35,10 +35,13 @@ class Target:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Desired:
-    """What is wanted of the machine: every target, the CPUs taken, and what was refused."""
+    """What is wanted of the machine: every target, and what was refused.
+
+    `taken` are the CPUs that are somebody's own: those assigned and those kubelet gave out.
+    """
 
     targets: tuple[Target, ...]
-    assigned: CpuSet
+    taken: CpuSet
     refusals: tuple[Refusal, ...]
 
 
@@ -65,25 +68,28 @@ class Step:
 
 
 def desired(
-    pods: Iterable[Pod], topology: Topology, kubelet_exclusive: Mapping[str, CpuSet]
+    pods: Iterable[Pod],
+    topology: Topology,
+    kubelet_exclusive: Mapping[str, CpuSet],
+    *,
+    complete: bool = True,
 ) -> Desired:
     """The targets of all running containers whose pod has a valid assignment.
 
     An assignment is refused whole when it can't be read, names a CPU that isn't online, overlaps
     CPUs that an earlier pod of the list holds, or when kubelet's static policy gave the pod or
-    the CPUs out (`kubelet_exclusive`: CPUs by pod uid, of dead pods too, whose CPUs are free).
+    the CPUs out. `kubelet_exclusive` has CPUs by the uid that kubelet knows a pod by, also of dead
+    pods, whose CPUs are free; where `pods` aren't `complete`, an unlisted pod counts as alive.
     A finished pod holds nothing.
     """
     targets: list[Target] = []
     refusals: list[Refusal] = []
-    alive = [pod for pod in pods if not pod.finished]
-    holders: dict[int, str] = {
-        cpu: f"kubelet's CPU manager, for pod {pod.full_name}"
-        for pod in alive
-        for cpu in kubelet_exclusive.get(pod.uid, ())
-    }
-    assigned: set[int] = set()
-    for pod in alive:
+    listed = list(pods)
+    holders = _held_by_kubelet(listed, kubelet_exclusive, complete=complete)
+    taken: set[int] = set(holders)
+    for pod in listed:
+        if pod.finished:
+            continue
         try:
             assignment = koordinator.assignment(pod.annotations)
         except AssignmentError as error:
@@ -96,9 +102,9 @@ def desired(
             refusals.append(refusal)
             continue
         holders.update(dict.fromkeys(assignment.cpus, f"pod {pod.full_name}"))
-        assigned |= assignment.cpus
+        taken |= assignment.cpus
         targets += _targets(pod, assignment.cpus)
-    return Desired(targets=tuple(targets), assigned=frozenset(assigned), refusals=tuple(refusals))
+    return Desired(targets=tuple(targets), taken=frozenset(taken), refusals=tuple(refusals))
 
 
 def steps(targets: Iterable[Target], observed: Mapping[str, Cgroup]) -> tuple[Step, ...]:
@@ -111,6 +117,19 @@ def steps(targets: Iterable[Target], observed: Mapping[str, Cgroup]) -> tuple[St
         for target in targets
         if (cgroup := observed.get(target.container_id)) is not None and cgroup.cpus != target.cpus
     )
+
+
+def _held_by_kubelet(
+    pods: Iterable[Pod], kubelet_exclusive: Mapping[str, CpuSet], *, complete: bool
+) -> dict[int, str]:
+    """Who holds each CPU that kubelet's static policy gave to a pod that may be alive."""
+    names = {pod.cgroup_uid: None if pod.finished else pod.full_name for pod in pods}
+    holders: dict[int, str] = {}
+    for uid, cpus in kubelet_exclusive.items():
+        name = names.get(uid, None if complete else f"with the uid {uid}")
+        if name is not None:
+            holders |= dict.fromkeys(cpus, f"kubelet's CPU manager, for pod {name}")
+    return holders
 
 
 def _targets(pod: Pod, cpus: CpuSet) -> Sequence[Target]:
@@ -129,8 +148,8 @@ def _refusal(
     kubelet_exclusive: Mapping[str, CpuSet],
 ) -> Refusal | None:
     said = f"{assignment.source} gives CPUs {cpulist.render(assignment.cpus)}"
-    if pod.uid in kubelet_exclusive:
-        cpus = cpulist.render(kubelet_exclusive[pod.uid])
+    if pod.cgroup_uid in kubelet_exclusive:
+        cpus = cpulist.render(kubelet_exclusive[pod.cgroup_uid])
         message = f"{said}, but kubelet's static CPU manager gave it {cpus} and keeps them"
         return Refusal(pod=pod, code="kubelet-exclusive", message=message)
     missing = assignment.cpus - topology.online

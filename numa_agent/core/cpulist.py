@@ -6,7 +6,7 @@ https://docs.kernel.org/admin-guide/kernel-parameters.html
 """
 
 import re
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 
 CpuSet = frozenset[int]
 
@@ -14,9 +14,15 @@ MAX_ID = 65535
 """The largest id accepted. Linux is built for at most 8192 CPUs and 1024 nodes, so a larger id is
 damage, and a range such as `0-4294967295` must not cost memory."""
 
+MAX_NAMED = 4 * (MAX_ID + 1)
+"""How many ids a list may name, repeats counted: overlapping ranges must not cost seconds."""
+
 MAX_LENGTH = 65536
 """The longest text accepted, in characters: more than 8192 CPUs listed one by one need."""
 
+
+_SPACE = " \t\n\v\f\r"
+"""What the kernel skips around a list."""
 
 _MASK = re.compile(r"[0-9a-fA-F]{1,8}(,[0-9a-fA-F]{8})*")
 
@@ -32,14 +38,19 @@ def parse(text: str) -> CpuSet:
     stride `0-62:2` that lscpu prints. Raises CpuListError for anything else: reversed ranges,
     negative or huge ids, empty elements, words such as `all`.
     """
-    stripped = text.strip()
+    stripped = text.strip(_SPACE)
     if len(stripped) > MAX_LENGTH:
         raise CpuListError(f"CPU list of {len(stripped)} characters: more than {MAX_LENGTH}")
     if not stripped:
         return frozenset()
     ids: set[int] = set()
+    named = 0
     for element in stripped.split(","):
-        ids.update(_parse_element(element, stripped))
+        found = _parse_element(element, stripped)
+        named += len(found)
+        if named > MAX_NAMED:
+            raise CpuListError(f"CPU list {_shown(stripped)} names CPUs again and again")
+        ids.update(found)
     return frozenset(ids)
 
 
@@ -48,7 +59,7 @@ def parse_mask(text: str) -> CpuSet:
 
     `"00000001,80000000"` is {31, 32}. Raises CpuListError for anything else.
     """
-    stripped = text.strip()
+    stripped = text.strip(_SPACE)
     if len(stripped) > MAX_LENGTH:
         raise CpuListError(f"CPU mask of {len(stripped)} characters: more than {MAX_LENGTH}")
     if _MASK.fullmatch(stripped) is None:
@@ -63,7 +74,7 @@ def render(cpus: Iterable[int]) -> str:
     """The shortest kernel list of a set, ascending, so that parse(render(cpus)) == cpus."""
     parts: list[str] = []
     first = last = None
-    for cpu in sorted(cpus):
+    for cpu in sorted(frozenset(cpus)):
         if last is not None and cpu == last + 1:
             last = cpu
             continue
@@ -79,7 +90,7 @@ def _range(first: int, last: int) -> str:
     return str(first) if first == last else f"{first}-{last}"
 
 
-def _parse_element(element: str, text: str) -> Iterable[int]:
+def _parse_element(element: str, text: str) -> Collection[int]:
     if element.isascii() and element.isdigit():
         return (_id(element, text),)
     span, colon, pattern = element.partition(":")
@@ -98,7 +109,7 @@ def _parse_element(element: str, text: str) -> Iterable[int]:
         used, group = 1, _id(used_text, text)
     if not 0 < used <= group:
         raise CpuListError(f"pattern {_shown(element)} takes {used} of each {group} CPUs")
-    return (cpu for cpu in range(first, last + 1) if (cpu - first) % group < used)
+    return [cpu for cpu in range(first, last + 1) if (cpu - first) % group < used]
 
 
 def _id(digits: str, text: str) -> int:

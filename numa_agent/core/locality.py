@@ -94,10 +94,9 @@ class Locator:
             if place is not None and place.node is not None:
                 yield source, frozenset({place.node}), f"node {raw}"
                 break
-        local = evidence.local_cpus
-        if self.several and local and not local >= self._online:
-            holders = frozenset(node for node, own in self._cpus.items() if own & local)
-            yield NodeSource.LOCAL_CPULIST, holders, f"CPUs {cpulist.render(local)}"
+        if self.several:
+            words = f"CPUs {cpulist.render(evidence.local_cpus or ())}"
+            yield NodeSource.LOCAL_CPULIST, self._holders(evidence.local_cpus), words
         if evidence.nvml_nodes:
             said = f"nodes {cpulist.render(evidence.nvml_nodes)}"
             yield NodeSource.NVML, self._with_cpus(evidence.nvml_nodes), said
@@ -129,10 +128,16 @@ class Locator:
 
     def of_local_cpus(self, cpus: CpuSet | None) -> Place | None:
         """The place that local CPUs give: their node, if they lie in one and aren't all CPUs."""
-        if not cpus or cpus >= self._online:
-            return None
-        holders = [node for node, own in self._cpus.items() if own & cpus]
-        return Place(holders[0], NodeSource.LOCAL_CPULIST) if len(holders) == 1 else None
+        holders = self._holders(cpus)
+        return Place(min(holders), NodeSource.LOCAL_CPULIST) if len(holders) == 1 else None
+
+    def _holders(self, cpus: CpuSet | None) -> frozenset[int]:
+        """The nodes of local CPUs; none if they are all CPUs, or some are in an unknown node."""
+        local = (cpus or frozenset()) & self._online
+        if not local or local == self._online:
+            return frozenset()
+        holders = {node: own for node, own in self._cpus.items() if own & local}
+        return frozenset(holders) if local <= frozenset().union(*holders.values()) else frozenset()
 
     def otherwise(self) -> Place:
         """The place of a device that no file places: the only node there is, or unknown."""

@@ -14,6 +14,8 @@ from numa_agent.core.documents import Document, items, mapping, text, texts
 _UID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}|[0-9a-f]{32}")
 _CONTAINER_ID = re.compile(r"(?P<runtime>[a-z][a-z0-9-]*)://(?P<id>[0-9a-f]{64})")
 
+_FINISHED = {"Succeeded", "Failed"}
+
 _CONFIG_HASH = "kubernetes.io/config.hash"
 
 
@@ -59,7 +61,7 @@ class Pod:
     @property
     def finished(self) -> bool:
         """Whether it has ended for good and so holds nothing."""
-        return self.phase in {"Succeeded", "Failed"}
+        return self.phase in _FINISHED
 
     @property
     def cgroup_uid(self) -> str:
@@ -83,7 +85,9 @@ def parse_pods(pod_list: Document) -> PodsRead:
         try:
             pods.append(_pod(mapping(item)))
         except ValueError as error:
-            problems.append(str(error))
+            # A finished pod holds nothing, and one that was never admitted lacks half its status.
+            if mapping(mapping(item).get("status")).get("phase") not in _FINISHED:
+                problems.append(str(error))
     pods.sort(key=lambda pod: (pod.started or "~", pod.namespace, pod.name, pod.uid))
     return PodsRead(tuple(pods), tuple(sorted(problems)))
 
@@ -137,5 +141,5 @@ def _container(status: Document, full_name: str) -> Container:
         name=name,
         id=match["id"] if match else None,
         runtime=match["runtime"] if match else None,
-        running="running" in mapping(status.get("state")),
+        running=isinstance(mapping(status.get("state")).get("running"), Mapping),
     )

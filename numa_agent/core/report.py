@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from numa_agent.core.binding import Refusal, Step, Target
 from numa_agent.core.cpulist import render
 from numa_agent.core.topology import Topology
-from numa_agent.core.verdict import Alignment, Verdict
+from numa_agent.core.verdict import Verdict
 
 Json = dict[str, object]
 
@@ -55,7 +55,7 @@ class Report:
             and not self.refusals
             and not self.problems
             and all(write.error is None for write in self.writes)
-            and all(proof.verdict.alignment is Alignment.ALIGNED for proof in self.proofs)
+            and all(proof.verdict.kept for proof in self.proofs)
         )
 
 

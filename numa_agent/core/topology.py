@@ -67,7 +67,7 @@ class NumaNode:
     """One online NUMA node.
 
     `cpus` are its online CPUs, None where its files disagree or can't be read; `kind` is then None
-    too, unless memory decides. `distances` maps each online node's id to the firmware's relative
+    too. `distances` maps each online node's id to the firmware's relative
     distance (10 is local), None where the row is missing or has another length than there are
     online nodes. `nearest_cpu_nodes` are the nodes whose CPUs are nearest, all of them on a tie;
     a node with CPUs is its own.

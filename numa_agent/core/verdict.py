@@ -12,7 +12,7 @@ class Alignment(StrEnum):
     """The answer for one container."""
 
     ALIGNED = "aligned"
-    """Its CPUs are those decided, in one NUMA node."""
+    """Its CPUs are among those decided, all in one NUMA node."""
     SPLIT = "split"
     """Its CPUs lie in several NUMA nodes."""
     REMOTE = "remote"
@@ -30,6 +30,11 @@ class Verdict:
     decided: CpuSet
     effective: CpuSet | None
 
+    @property
+    def kept(self) -> bool:
+        """Whether the container has exactly the CPUs decided, in one node."""
+        return self.alignment is Alignment.ALIGNED and self.effective == self.decided
+
 
 def judge(decided: CpuSet, effective: CpuSet | None, topology: Topology) -> Verdict:
     """The verdict on a container whose kernel-side CPUs are `effective` (None: not seen)."""
@@ -43,6 +48,8 @@ def _judged(
     if effective is None:
         return Alignment.UNKNOWN, "the CPUs in force were not seen"
     said = f"CPUs {cpulist.render(effective)} are in force"
+    if effective < decided:
+        said += f" of {cpulist.render(decided)} decided"
     outside = effective - decided
     if outside:
         wanted = cpulist.render(decided)

@@ -26,21 +26,34 @@ def read_exclusive_cpus(host_root: Path) -> Mapping[str, CpuSet]:
     if content is None:
         return {}
     try:
-        state = mapping(json.loads(content))
-        if state.get("policyName") != "static":
-            return {}
-        return {
-            uid: frozenset[int]().union(*map(cpulist.parse, texts(containers).values()))
-            for uid, containers in mapping(state.get("entries")).items()
-        }
+        return _exclusive(json.loads(content))
     except (ValueError, RecursionError) as error:
         raise SourceError(
             f"{path}: {error}; kubelet's exclusive CPUs are unknown, so no CPU is given out"
         ) from error
 
 
+def _exclusive(state: object) -> Mapping[str, CpuSet]:
+    """The sets of a state file; ValueError unless it has the form that kubelet has today."""
+    policy = mapping(state).get("policyName")
+    if not isinstance(policy, str):
+        raise ValueError("it isn't an object with a policyName")
+    if policy != "static":
+        return {}
+    entries = mapping(state).get("entries", {})
+    if not isinstance(entries, dict):
+        raise ValueError("its entries aren't an object")
+    found: dict[str, CpuSet] = {}
+    for uid, containers in entries.items():
+        sets = texts(containers)
+        if not isinstance(containers, dict) or len(sets) != len(containers):
+            raise ValueError(f"the entry of pod {uid} isn't an object of CPU lists by container")
+        found[uid] = frozenset[int]().union(*map(cpulist.parse, sets.values()))
+    return found
+
+
 def read_cgroup_root(host_root: Path) -> str:
-    """kubelet's cgroupRoot, "" where its configuration has none or can't be read as YAML."""
+    """kubelet's cgroupRoot, "" where it has none. Raises SourceError for bad YAML."""
     path = host_root / KUBELET_DIR / "config.yaml"
     content = _content(path)
     if content is None:
@@ -49,7 +62,7 @@ def read_cgroup_root(host_root: Path) -> str:
 
     try:
         return text(mapping(yaml.safe_load(content)).get("cgroupRoot")) or ""
-    except yaml.YAMLError as error:
+    except (yaml.YAMLError, ValueError, RecursionError) as error:
         raise SourceError(f"{path}: not YAML: {error}") from error
 
 

@@ -70,21 +70,22 @@ class RecordedKernel:
         if not path.is_file():
             raise _refused(errno.ENOENT, path)
         cpus = cpulist.parse(text)
-        if cpus - frozenset(range(max(_read(self._cpu / "possible"), default=-1) + 1)):
+        possible = _read(self._cpu / "possible") or _read(self._cpu / "present")
+        if possible and cpus and max(cpus) > max(possible):
             raise _refused(errno.ERANGE, path)
         if (group / _V1_EFFECTIVE).exists():
             self._check_v1(path, cpus)
             path.write_text(text)
             (group / _V1_EFFECTIVE).write_text(text)
             return
-        if not cpus and (group / "cgroup.procs").read_text().strip():
+        if not cpus and _populated(group):
             raise _refused(errno.ENOSPC, path)
         path.write_text(text)
         _settle(group, _read(group.parent / _V2_EFFECTIVE))
 
     def _check_v1(self, path: Path, cpus: CpuSet) -> None:
         group = path.parent
-        if not cpus:
+        if not cpus and _populated(group):
             raise _refused(errno.ENOSPC, path)
         if cpus - _read(self._cpu / "online"):
             raise _refused(errno.EINVAL, path)
@@ -101,6 +102,11 @@ def _settle(group: Path, parent: CpuSet) -> None:
     for child in sorted(group.iterdir()):
         if (child / _V2_EFFECTIVE).is_file():
             _settle(child, effective)
+
+
+def _populated(group: Path) -> bool:
+    """Whether a process is in a group or below it."""
+    return any(file.read_text().strip() for file in group.rglob("cgroup.procs"))
 
 
 def _read(path: Path) -> CpuSet:

@@ -3,7 +3,6 @@
 QEMU's display stands in for the GPU; that it is one only the fake NVML says, by its address.
 """
 
-from pathlib import Path
 from typing import Any
 
 import pytest

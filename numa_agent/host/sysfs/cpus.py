@@ -223,7 +223,7 @@ def _lone_cores(root: Directory, online: CpuSet) -> dict[int, CpuSet]:
     That is where a package has as many cores as CPUs. (package, core_id) pairs don't tell: they
     repeat in packages of several dies.
     """
-    blocks = (root.text(CPUINFO) or "").split("\n\n")
+    blocks = root.long_text(CPUINFO).split("\n\n")
     numbers = [{key: int(value) for key, value in _CPUINFO.findall(block)} for block in blocks]
     return {
         block["processor"]: frozenset({block["processor"]})
@@ -281,6 +281,8 @@ def _read_groups(
     files: _Groups,
 ) -> tuple[CpuGroup, ...]:
     """Groups that don't overlap; a CPU already in one isn't asked for its own file."""
+    if not order or not _has_any(cpu, order[0], files):
+        return ()
     groups: list[CpuGroup] = []
     covered: set[int] = set()
     variant = _Variants(files.choices)
@@ -289,9 +291,6 @@ def _read_groups(
             continue
         cpus = variant.read(cpu, number, sets)
         if cpus is None:
-            if number == order[0] and files is not _PACKAGE:
-                # The kernel has these files for all CPUs or for none.
-                return ()
             continue
         cpus &= online
         if number not in cpus or cpus & covered:
@@ -304,6 +303,15 @@ def _read_groups(
     if not groups:
         groups = _groups_by_id(cpu, order, files.id_name)
     return tuple(sorted(groups, key=lambda group: min(group.cpus)))
+
+
+def _has_any(cpu: Directory, number: int, files: _Groups) -> bool:
+    """Whether the kernel has these files, which it has for all CPUs or for none.
+
+    Packages are asked for in any case: recorded machines lack the files of single CPUs.
+    """
+    names = {name for choice in files.choices for name in choice}
+    return files is _PACKAGE or not names.isdisjoint(cpu.names(f"cpu{number}/topology"))
 
 
 def _groups_by_id(cpu: Directory, order: Sequence[int], id_name: str) -> list[CpuGroup]:
@@ -371,7 +379,7 @@ def _read_last_level(
 
 def _read_capacities(cpu: Directory, order: Sequence[int]) -> tuple[CpuKind, ...]:
     # The kernel has the file for all CPUs or for none.
-    if not order or cpu.text(f"cpu{order[0]}/cpu_capacity") is None:
+    if not order or "cpu_capacity" not in cpu.names(f"cpu{order[0]}"):
         return ()
     by_capacity: defaultdict[int, set[int]] = defaultdict(set)
     for number in order:

@@ -18,6 +18,9 @@ T = TypeVar("T")
 _LIMIT = 65536
 """Bytes read of one file; sysfs attributes fit a page, CPU lists may be a bit longer."""
 
+_LONG_LIMIT = 1 << 24
+"""Bytes read of a procfs file: /proc/cpuinfo has 1.5 KB a CPU."""
+
 # A FIFO in place of a file must not block us, and nothing we open may reach a child process.
 _FLAGS = os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK | os.O_NOCTTY
 _DIRECTORY = os.O_RDONLY | os.O_CLOEXEC | os.O_DIRECTORY
@@ -99,7 +102,7 @@ class Directory:
             self._unreadable(name, error)
             return None
         try:
-            data = os.read(fd, _LIMIT)
+            data = os.read(fd, _LIMIT + 1)
         except OSError as error:
             self._unreadable(name, error)
             return None
@@ -108,13 +111,28 @@ class Directory:
         if data[-1:] == b"\0":
             # Some recorded machines carry the NUL that old kernels left behind the newline.
             data = data.rstrip(b"\0")
-        whole = data[-1:] == b"\n"
+        whole = data[-1:] == b"\n" and len(data) <= _LIMIT
         if whole and data.isascii() and b"\0" not in data:
             return data[:-1].decode("ascii")
         if cut and not whole:
             return data.decode("ascii", "replace")
         self.damaged(name, _damage(data))
         return None
+
+    def long_text(self, name: str) -> str:
+        """The text of a procfs file, which gives a page at a time; "" where it can't be read."""
+        data = b""
+        try:
+            with os.fdopen(os.open(name, _FLAGS, dir_fd=self._fd), "rb") as file:
+                data = file.read(_LONG_LIMIT + 1)
+        except FileNotFoundError:
+            pass
+        except OSError as error:
+            self._unreadable(name, error)
+        if len(data) > _LONG_LIMIT:
+            self.damaged(name, f"the file is longer than {_LONG_LIMIT} bytes")
+            return ""
+        return data.decode("utf-8", "replace")
 
     def value(self, name: str, parse: Callable[[str], T]) -> T | None:
         """What `parse` makes of the file's text; None and a warning where it raises ValueError."""
@@ -129,7 +147,8 @@ class Directory:
 
     def of(self, name: str) -> str:
         """The path of a name in here, from the host root, as messages show it."""
-        return f"{self.path}/{name}"
+        # A name may hold any bytes, which not every terminal or file takes.
+        return f"{self.path}/{name}".encode("utf-8", "backslashreplace").decode()
 
     def warn(self, code: str, subject: str, message: str) -> None:
         """Add a warning about something read here."""
@@ -165,6 +184,6 @@ def _damage(data: bytes) -> str:
         return "the file is empty"
     if not data.isascii() or b"\0" in data:
         return "the file isn't text"
-    if len(data) >= _LIMIT:
+    if len(data) > _LIMIT:
         return f"the file is longer than {_LIMIT} bytes"
     return "the file doesn't end with a newline, so it was cut short"

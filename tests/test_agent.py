@@ -1,0 +1,280 @@
+"""One pass: what it does, what a failing source costs, and that a second one has nothing to do."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import NoReturn
+
+import pytest
+
+from numa_agent.agent import Ports, run_pass
+from numa_agent.core.binding import Cgroup
+from numa_agent.core.cpulist import CpuSet
+from numa_agent.core.errors import SourceError
+from numa_agent.core.pods import Container, Pod, PodsRead
+from numa_agent.core.report import Report
+from numa_agent.core.schedulers.kube_scheduler import NodeIdentity
+from numa_agent.core.topology import Topology
+from numa_agent.core.verdict import Alignment
+from tests.machine_tree import (
+    TWO_NODES,
+    container,
+    container_id,
+    cpus,
+    machine,
+    numa_node,
+    pod,
+    uid,
+)
+
+
+@dataclass
+class Kernel:
+    """Cgroups by container id, with the kernel's rules for what a write puts in force."""
+
+    cgroups: dict[str, Cgroup]
+    parent: CpuSet
+    refuses: frozenset[str]
+    hidden: frozenset[str]
+    writes: list[tuple[str, CpuSet]] = field(default_factory=list)
+
+    def find(self, pod: Pod, container: Container) -> Cgroup | None:
+        if container.id in self.hidden:
+            raise SourceError(f"{container.name}: Permission denied")
+        return self.cgroups.get(container.id or "")
+
+    def write(self, path: str, cpus: CpuSet) -> None:
+        if path in self.refuses:
+            raise SourceError(f"{path}: wasn't taken")
+        self.writes.append((path, cpus))
+        # A container's path is its id here.
+        in_force = cpus & self.parent or self.parent
+        self.cgroups[path] = Cgroup(path=path, cpus=cpus, effective=in_force)
+
+
+@dataclass
+class Cluster:
+    """Keeps what was published and says what became of it."""
+
+    objects: list[Mapping[str, object]] = field(default_factory=list)
+
+    def publish(self, manifest: Mapping[str, object]) -> str:
+        same = self.objects[-1:] == [manifest]
+        outcome = "unchanged" if same else "changed" if self.objects else "created"
+        self.objects.append(manifest)
+        return outcome
+
+
+def kernel(
+    *numbers: int,
+    parent: str = "0-7",
+    refuses: frozenset[str] = frozenset(),
+    hidden: frozenset[str] = frozenset(),
+) -> Kernel:
+    """Containers of these numbers that may run anywhere; some can't be written or looked for."""
+    cgroups = {
+        container_id(number): Cgroup(
+            path=container_id(number), cpus=cpus(""), effective=cpus("0-7")
+        )
+        for number in numbers
+    }
+    return Kernel(cgroups, cpus(parent), refuses, hidden)
+
+
+def fails(message: str) -> Callable[..., NoReturn]:
+    def port(*_: object) -> NoReturn:
+        raise SourceError(message)
+
+    return port
+
+
+def take(
+    *pods: Pod,
+    at: Kernel,
+    topology: Callable[[], Topology] = lambda: TWO_NODES,
+    identity: Callable[[], NodeIdentity] = lambda: NodeIdentity(name="n1", uid="u1"),
+    read_pods: Callable[[], PodsRead] | None = None,
+    exclusive: Callable[[], Mapping[str, CpuSet]] = dict,
+    publish: Callable[[Mapping[str, object]], str] | None = None,
+    problems: tuple[str, ...] = (),
+) -> Report:
+    """One pass over these pods, where a port given takes the place of one that works."""
+    return run_pass(
+        Ports(
+            topology=topology,
+            identity=identity,
+            pods=read_pods or (lambda: PodsRead(pods, problems)),
+            kubelet_exclusive=exclusive,
+            publish=publish or Cluster().publish,
+            cgroups=at,
+        )
+    )
+
+
+def alignments(report: Report) -> list[Alignment]:
+    return [proof.verdict.alignment for proof in report.proofs]
+
+
+def test_a_pass_maps_publishes_binds_and_proves() -> None:
+    machine, cluster = kernel(1, 2), Cluster()
+    report = take(pod(1, "0-3"), pod(2, "6"), at=machine, publish=cluster.publish)
+    assert report.good
+    assert report.topology is TWO_NODES
+    assert report.publication is not None
+    assert report.publication.outcome == "created"
+    assert cluster.objects == [report.publication.manifest]
+    assert machine.writes == [(container_id(1), cpus("0-3")), (container_id(2), cpus("6"))]
+    assert [write.error for write in report.writes] == [None, None]
+    assert alignments(report) == [Alignment.ALIGNED, Alignment.ALIGNED]
+
+
+def test_what_is_published_leaves_out_the_cpus_assigned_in_this_very_pass() -> None:
+    cluster = Cluster()
+    take(pod(1, "0-2"), at=kernel(1), publish=cluster.publish)
+    (manifest,) = cluster.objects
+    assert "'capacity': '4', 'allocatable': '4', 'available': '1'" in str(manifest)
+
+
+def test_a_second_pass_writes_nothing() -> None:
+    machine, cluster = kernel(1, 2), Cluster()
+    pods = (pod(1, "0-3"), pod(2, "4-7"))
+    take(*pods, at=machine, publish=cluster.publish)
+    written = list(machine.writes)
+    report = take(*pods, at=machine, publish=cluster.publish)
+    assert machine.writes == written
+    assert report.writes == ()
+    assert report.good
+    assert report.publication is not None
+    assert report.publication.outcome == "unchanged"
+
+
+def test_a_pod_without_an_assignment_is_left_alone() -> None:
+    machine = kernel(1)
+    report = take(pod(1), at=machine)
+    assert (report.good, report.proofs, machine.writes) == (True, (), [])
+
+
+def test_the_verdict_is_of_what_is_in_force_after_the_writes() -> None:
+    # The pod's cgroup has 4-7 only, so that 0-3 was taken and means nothing.
+    report = take(pod(1, "0-3"), at=kernel(1, parent="4-7"))
+    assert [write.error for write in report.writes] == [None]
+    assert alignments(report) == [Alignment.REMOTE]
+    assert not report.good
+
+
+def test_without_a_map_there_is_no_pass() -> None:
+    with pytest.raises(SourceError, match="no root"):
+        take(pod(1, "0"), at=kernel(1), topology=fails("no root"))
+
+
+@pytest.mark.parametrize("gone", ["pods", "kubelet"])
+def test_without_the_pods_or_kubelet_s_cpus_nothing_is_published_or_written(gone: str) -> None:
+    machine, cluster = kernel(1), Cluster()
+    report = take(
+        pod(1, "0-3"),
+        at=machine,
+        publish=cluster.publish,
+        read_pods=fails("no pods") if gone == "pods" else None,
+        exclusive=fails("no kubelet") if gone == "kubelet" else dict,
+    )
+    assert report.failures == (f"no {gone}",)
+    assert (cluster.objects, machine.writes) == ([], [])
+    assert (report.publication, report.writes, report.proofs) == (None, (), ())
+    assert report.topology is TWO_NODES
+    assert not report.good
+
+
+def test_without_the_node_s_identity_nothing_is_published_and_all_is_bound() -> None:
+    machine, cluster = kernel(1), Cluster()
+    report = take(pod(1, "0-3"), at=machine, publish=cluster.publish, identity=fails("no node"))
+    assert report.failures == ("no node",)
+    assert (cluster.objects, report.publication) == ([], None)
+    assert alignments(report) == [Alignment.ALIGNED]
+    assert not report.good
+
+
+def test_when_publishing_fails_all_is_bound() -> None:
+    machine = kernel(1)
+    report = take(pod(1, "0-3"), at=machine, publish=fails("api server down"))
+    assert report.failures == ("api server down",)
+    assert report.publication is not None
+    assert report.publication.outcome == "failed"
+    assert report.publication.manifest["kind"] == "NodeResourceTopology"
+    assert machine.writes == [(container_id(1), cpus("0-3"))]
+    assert alignments(report) == [Alignment.ALIGNED]
+    assert not report.good
+
+
+def test_a_cgroup_that_can_t_be_looked_for_costs_its_container_alone() -> None:
+    machine = kernel(1, 2, hidden=frozenset({container_id(1)}))
+    report = take(pod(1, "0-3"), pod(2, "4-5"), at=machine)
+    assert report.failures == ("c1: Permission denied",)
+    assert machine.writes == [(container_id(2), cpus("4-5"))]
+    assert alignments(report) == [Alignment.UNKNOWN, Alignment.ALIGNED]
+    assert not report.good
+
+
+def test_a_container_whose_cgroup_isn_t_there_is_not_called_good() -> None:
+    report = take(pod(1, "0-3"), at=kernel())
+    assert (report.failures, report.writes) == ((), ())
+    assert alignments(report) == [Alignment.UNKNOWN]
+    assert not report.good
+
+
+def test_a_write_that_is_refused_costs_its_container_alone() -> None:
+    machine = kernel(1, 2, refuses=frozenset({container_id(1)}))
+    report = take(pod(1, "0-3"), pod(2, "4-5"), at=machine)
+    assert [write.error for write in report.writes] == [f"{container_id(1)}: wasn't taken", None]
+    assert machine.writes == [(container_id(2), cpus("4-5"))]
+    assert alignments(report) == [Alignment.REMOTE, Alignment.ALIGNED]
+    assert report.failures == ()
+    assert not report.good
+
+
+def test_a_refused_pod_and_one_left_out_are_told_of_and_cost_themselves_alone() -> None:
+    machine = kernel(1, 2)
+    report = take(pod(1, "8"), pod(2, "4-5"), at=machine, problems=("pod x/y is left out",))
+    assert [refusal.code for refusal in report.refusals] == ["cpus-not-online"]
+    assert report.problems == ("pod x/y is left out",)
+    assert machine.writes == [(container_id(2), cpus("4-5"))]
+    assert not report.good
+
+
+def test_kubelet_s_exclusive_cpus_are_not_given_out() -> None:
+    other = pod(2, containers=(container(2),))
+    machine = kernel(1, 2)
+    report = take(pod(1, "0-3"), other, at=machine, exclusive=lambda: {other.uid: cpus("3-4")})
+    assert [refusal.code for refusal in report.refusals] == ["cpus-taken"]
+    assert machine.writes == []
+
+
+@pytest.mark.parametrize(
+    "unsure", [machine(), machine(numa_node(0, "0-3"), numa_node(1, None), online="0-7")]
+)
+def test_a_map_with_unknown_cpus_is_not_published_and_said_so(unsure: Topology) -> None:
+    cluster = Cluster()
+    report = take(at=kernel(), topology=lambda: unsure, publish=cluster.publish)
+    assert cluster.objects == []
+    assert "nothing is published" in report.failures[0]
+
+
+def test_what_kubelet_gave_out_is_not_available() -> None:
+    cluster, other = Cluster(), pod(2)
+    take(other, at=kernel(2), exclusive=lambda: {other.uid: cpus("0-3")}, publish=cluster.publish)
+    assert "'allocatable': '4', 'available': '0'" in str(cluster.objects)
+
+
+def test_with_a_pod_left_out_no_exclusive_cpu_counts_as_free() -> None:
+    report = take(
+        pod(1, "0-3"),
+        at=kernel(1),
+        exclusive=lambda: {uid(9): cpus("0-3")},
+        problems=("pod a/b is left out",),
+    )
+    assert [refusal.code for refusal in report.refusals] == ["cpus-taken"]
+
+
+def test_fewer_cpus_than_decided_are_not_good_though_they_lie_in_one_node() -> None:
+    report = take(pod(1, "0-3"), at=kernel(1, parent="0-1"))
+    assert alignments(report) == [Alignment.ALIGNED]
+    assert "CPUs 0-1 are in force of 0-3 decided" in report.proofs[0].verdict.reason
+    assert not report.good
