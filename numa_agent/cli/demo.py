@@ -8,7 +8,8 @@ import tempfile
 from pathlib import Path
 
 from numa_agent.cli import options, report_text
-from numa_agent.cli.tree import Style, lines
+from numa_agent.cli.drawing import Style
+from numa_agent.cli.tree import lines
 from numa_agent.config import Config, ConfigError
 from numa_agent.host.recorded import is_recorded
 from numa_agent.wiring.passes import run_once

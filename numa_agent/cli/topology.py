@@ -76,7 +76,8 @@ def _rendered(topology: Topology, output: str) -> str:
 
         text: str = yaml.safe_dump(to_json(topology), sort_keys=False, width=1000)
         return text
-    from numa_agent.cli.tree import Style, lines
+    from numa_agent.cli.drawing import Style
+    from numa_agent.cli.tree import lines
 
     colour = sys.stdout.isatty() and "NO_COLOR" not in os.environ
     width = shutil.get_terminal_size().columns if sys.stdout.isatty() else 80

@@ -4,20 +4,17 @@ Readable at 80 columns, and on machines with dozens of nodes: empty nodes share 
 distance matrix is cut into blocks, equal warnings are counted.
 """
 
-import re
 import textwrap
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from itertools import groupby
 
+from numa_agent.cli.drawing import Branch, Style, drawn, many, size_text
 from numa_agent.cli.matrix import gpu_names
 from numa_agent.core import cpulist
 from numa_agent.core.cpulist import CpuSet
 from numa_agent.core.devices import VENDORS, DeviceKind, Gpu, NodeSource, PciDevice
 from numa_agent.core.topology import CpuGroup, NodeKind, NumaNode, Topology
-
-_UNITS = (("TiB", 1 << 40), ("GiB", 1 << 30), ("MiB", 1 << 20), ("KiB", 1 << 10))
 
 _CLASSES = {
     0x0108: "NVMe",
@@ -34,41 +31,12 @@ _CLASSES = {
 _SHOWN_WARNINGS = 3
 
 
-@dataclass(frozen=True, slots=True)
-class Style:
-    """How to set text off: ANSI colours on a terminal, nothing elsewhere."""
-
-    colour: bool
-
-    def strong(self, text: str) -> str:
-        """What the eye should find first."""
-        return f"\033[1m{text}\033[0m" if self.colour else text
-
-    def faint(self, text: str) -> str:
-        """What is there to be looked up."""
-        return f"\033[2m{text}\033[0m" if self.colour else text
-
-    def alarm(self, text: str) -> str:
-        """What isn't as it should be."""
-        return f"\033[33m{text}\033[0m" if self.colour else text
-
-
-@dataclass(frozen=True, slots=True)
-class _Branch:
-    """A line of the tree, its details and what hangs below it."""
-
-    title: str
-    details: str = ""
-    below: tuple["_Branch", ...] = ()
-    strong: bool = False
-
-
 def lines(topology: Topology, *, width: int, style: Style) -> Iterator[str]:
     """The lines of the tree, none wider than `width` where words allow."""
     yield style.strong(_headline(topology))
     branches = _branches(topology)
     for position, branch in enumerate(branches):
-        yield from _drawn(branch, "", position == len(branches) - 1, width, style)
+        yield from drawn(branch, "", position == len(branches) - 1, width, style)
     yield from _distances(topology.nodes, width, style)
     yield from _warnings(topology, width, style)
 
@@ -76,42 +44,42 @@ def lines(topology: Topology, *, width: int, style: Style) -> Iterator[str]:
 def _headline(topology: Topology) -> str:
     memory = _bytes_of(topology.nodes)
     parts = [
-        _many(len(topology.online), "CPU") + " online",
-        _many(topology.cores, "core"),
-        _many(topology.packages, "package"),
-        _many(topology.nodes, "NUMA node"),
+        many(len(topology.online), "CPU") + " online",
+        many(topology.cores, "core"),
+        many(topology.packages, "package"),
+        many(topology.nodes, "NUMA node"),
         f"{memory} memory",
     ]
     return "machine: " + ", ".join(parts)
 
 
-def _branches(topology: Topology) -> list[_Branch]:
+def _branches(topology: Topology) -> list[Branch]:
     branches = [*_cpu_branches(topology), *_memory_branches(topology)]
     unknown = [device for device in topology.pci_devices if device.node is None]
     if unknown:
         branches.append(
-            _Branch("node unknown", below=tuple(_devices(topology, unknown)), strong=True)
+            Branch("node unknown", below=tuple(_devices(topology, unknown)), strong=True)
         )
     for name, cpus in (("offline", topology.offline), ("isolated", topology.isolated)):
         if cpus:
-            branches.append(_Branch(name, f"CPUs {cpulist.render(cpus)}"))
+            branches.append(Branch(name, f"CPUs {cpulist.render(cpus)}"))
     branches += [
-        _Branch(f"CPU type {kind.name}", f"CPUs {cpulist.render(kind.cpus)}")
+        Branch(f"CPU type {kind.name}", f"CPUs {cpulist.render(kind.cpus)}")
         for kind in topology.cpu_kinds
     ]
     return branches
 
 
-def _cpu_branches(topology: Topology) -> list[_Branch]:
+def _cpu_branches(topology: Topology) -> list[Branch]:
     nodes = [
         node for node in topology.nodes if node.cpus or (node.kind is None and node.cpus is None)
     ]
     homes = {node.id: _package_of(node, topology.packages or ()) for node in nodes}
     branches = [
-        _Branch(
+        Branch(
             f"package {_known(package.id)}",
-            f"{_many(_cores_in(topology, package.cpus), 'core')},"
-            f" {_many(len(package.cpus), 'CPU')}{_dies(topology, package.cpus)}",
+            f"{many(_cores_in(topology, package.cpus), 'core')},"
+            f" {many(len(package.cpus), 'CPU')}{_dies(topology, package.cpus)}",
             tuple(_node(topology, node) for node in nodes if homes[node.id] is package),
             strong=True,
         )
@@ -121,7 +89,7 @@ def _cpu_branches(topology: Topology) -> list[_Branch]:
     return branches + [_node(topology, node) for node in nodes if homes[node.id] is None]
 
 
-def _memory_branches(topology: Topology) -> list[_Branch]:
+def _memory_branches(topology: Topology) -> list[Branch]:
     without = [node for node in topology.nodes if node.cpus is not None and not node.cpus]
     branches = [_node(topology, node) for node in without if node.kind is not NodeKind.EMPTY]
     empty = [node for node in without if node.kind is NodeKind.EMPTY]
@@ -129,12 +97,12 @@ def _memory_branches(topology: Topology) -> list[_Branch]:
     for near, group in groupby(empty, key=lambda node: node.nearest_cpu_nodes):
         ids = cpulist.render(node.id for node in group)
         plural = "nodes" if "-" in ids or "," in ids else "node"
-        branches.append(_Branch(f"{plural} {ids}", f"empty{_near(near)}"))
+        branches.append(Branch(f"{plural} {ids}", f"empty{_near(near)}"))
     return branches
 
 
-def _node(topology: Topology, node: NumaNode) -> _Branch:
-    memory = _size(node.memory_bytes)
+def _node(topology: Topology, node: NumaNode) -> Branch:
+    memory = size_text(node.memory_bytes)
     packages = [group for group in topology.packages or () if node.cpus and group.cpus < node.cpus]
     if node.cpus or node.cpus is None:
         details = f"{memory}, CPUs {_list(node.cpus)}"
@@ -146,22 +114,22 @@ def _node(topology: Topology, node: NumaNode) -> _Branch:
     below += _devices(
         topology, (device for device in topology.pci_devices if device.node == node.id)
     )
-    return _Branch(f"node {node.id}", details, tuple(below), strong=True)
+    return Branch(f"node {node.id}", details, tuple(below), strong=True)
 
 
-def _pools(node: NumaNode) -> Iterator[_Branch]:
+def _pools(node: NumaNode) -> Iterator[Branch]:
     for pool in node.hugepages:
         if pool.total:
-            size = _size(pool.size_kib * 1024)
-            yield _Branch("hugepages", f"{pool.total} x {size}, {_known(pool.free)} free")
+            size = size_text(pool.size_kib * 1024)
+            yield Branch("hugepages", f"{pool.total} x {size}, {_known(pool.free)} free")
 
 
-def _caches(topology: Topology, cpus: CpuSet | None) -> Iterator[_Branch]:
+def _caches(topology: Topology, cpus: CpuSet | None) -> Iterator[Branch]:
     """Last-level caches; those of one level and size share a line."""
     inside = [cache for cache in topology.caches if cpus and cache.cpus & cpus]
     for (level, size), group in groupby(inside, key=lambda c: (c.level, c.size_bytes)):
         members = list(group)
-        details = _size(size)
+        details = size_text(size)
         if len(members) > 1:
             shares = sorted({len(cache.cpus) for cache in members})
             each = " or ".join(map(str, shares)) + (" CPU" if shares == [1] else " CPUs")
@@ -171,10 +139,10 @@ def _caches(topology: Topology, cpus: CpuSet | None) -> Iterator[_Branch]:
         )
         if others:
             details += f", shared with node {cpulist.render(others)}"
-        yield _Branch(f"L{level} cache", details)
+        yield Branch(f"L{level} cache", details)
 
 
-def _devices(topology: Topology, devices: Iterable[PciDevice]) -> Iterator[_Branch]:
+def _devices(topology: Topology, devices: Iterable[PciDevice]) -> Iterator[Branch]:
     """GPUs first, then other devices that people work beside; the rest is counted."""
     names = gpu_names(topology.gpus)
     gpus = {
@@ -194,28 +162,28 @@ def _devices(topology: Topology, devices: Iterable[PciDevice]) -> Iterator[_Bran
         else:
             yield _device(device)
     if virtual:
-        yield _Branch(_many(virtual, "SR-IOV virtual function"))
+        yield Branch(many(virtual, "SR-IOV virtual function"))
     if others:
-        yield _Branch(f"{_many(others, 'other PCI device')}")
+        yield Branch(f"{many(others, 'other PCI device')}")
 
 
-def _gpu(topology: Topology, gpu: Gpu, name: str) -> _Branch:
+def _gpu(topology: Topology, gpu: Gpu, name: str) -> Branch:
     device, nvml = gpu.device, gpu.nvml
     product = f"{VENDORS.get(device.vendor or 0, '')} {_hex(device.vendor)}:{_hex(device.device)}"
     details = [product.strip() if nvml is None or nvml.name is None else nvml.name]
     if nvml is not None and nvml.memory_bytes is not None:
-        details.append(_size(nvml.memory_bytes))
+        details.append(size_text(nvml.memory_bytes))
     if gpu.health == "lost":
         details.append("LOST")
     if device.driver in {"vfio-pci", "pci-stub"}:
         details.append(f"given away ({device.driver})")
     if nvml is not None and nvml.mig_mode:
-        details.append(_many(nvml.mig, "MIG instance"))
+        details.append(many(nvml.mig, "MIG instance"))
     if gpu.nics:
         details.append(f"near {_nearest_nics(topology, gpu)}")
     if gpu.memory_node is not None:
         details.append(f"memory is node {gpu.memory_node}")
-    return _Branch(f"{device.address}  {name}", ", ".join(details) + _source(device), strong=True)
+    return Branch(f"{device.address}  {name}", ", ".join(details) + _source(device), strong=True)
 
 
 def _nearest_nics(topology: Topology, gpu: Gpu) -> str:
@@ -224,11 +192,11 @@ def _nearest_nics(topology: Topology, gpu: Gpu) -> str:
     return ", ".join(names) if len(names) <= 2 else f"{len(names)} NICs"
 
 
-def _device(device: PciDevice) -> _Branch:
+def _device(device: PciDevice) -> Branch:
     names = " ".join((*device.rdma, *device.interfaces))
     what = _class_of(device) or "device"
     details = f"{what} {_hex(device.vendor)}:{_hex(device.device)} {names}".rstrip()
-    return _Branch(str(device.address), details + _source(device))
+    return Branch(str(device.address), details + _source(device))
 
 
 def _class_of(device: PciDevice) -> str | None:
@@ -242,37 +210,13 @@ def _source(device: PciDevice) -> str:
     return "" if plain else f" ({device.node_source})"
 
 
-def _drawn(branch: _Branch, indent: str, last: bool, width: int, style: Style) -> Iterator[str]:
-    title = style.strong(branch.title) if branch.strong else branch.title
-    head = f"{indent}{'└' if last else '├'}─ "
-    deeper = indent + ("   " if last else "│  ")
-    first, *more = _wrapped(branch.details, width - len(head) - len(branch.title) - 2)
-    yield f"{head}{title}  {style.faint(first)}".rstrip() if first else f"{head}{title}"
-    hanging = " " * (len(branch.title) + 2)
-    rail = "│" if branch.below else " "
-    for line in more:
-        yield f"{deeper}{rail}{hanging[1:]}{style.faint(line)}"
-    for position, child in enumerate(branch.below):
-        yield from _drawn(child, deeper, position == len(branch.below) - 1, width, style)
-
-
-def _wrapped(text: str, width: int) -> list[str]:
-    """Text in lines, broken behind a space or a comma, so that CPU lists wrap too."""
-    lines = [""]
-    for piece in re.findall(r"[^ ,]*,? ?", text):
-        if lines[-1] and len(lines[-1]) + len(piece.rstrip()) > max(width, 20):
-            lines.append("")
-        lines[-1] += piece
-    return [line.rstrip() for line in lines]
-
-
 def _distances(nodes: Sequence[NumaNode], width: int, style: Style) -> Iterator[str]:
     shown = [node for node in nodes if node.kind is not NodeKind.EMPTY]
     if len(shown) < 2:
         return
     yield ""
     left_out = len(nodes) - len(shown)
-    note = f" (without {_many(left_out, 'empty node')})" if left_out else ""
+    note = f" (without {many(left_out, 'empty node')})" if left_out else ""
     yield style.strong(f"distances{note}")
     cell = max(3, *(len(str(node.id)) for node in shown)) + 1
     label = max(len(f"node {node.id}") for node in shown)
@@ -293,7 +237,7 @@ def _warnings(topology: Topology, width: int, style: Style) -> Iterator[str]:
     if not topology.warnings:
         return
     yield ""
-    yield style.strong(_many(len(topology.warnings), "warning"))
+    yield style.strong(many(len(topology.warnings), "warning"))
     counts = Counter(warning.code for warning in topology.warnings)
     for code, group in groupby(topology.warnings, key=lambda warning: warning.code):
         for warning in list(group)[:_SHOWN_WARNINGS]:
@@ -326,25 +270,7 @@ def _near(nodes: Sequence[int]) -> str:
 
 def _bytes_of(nodes: Sequence[NumaNode]) -> str:
     known = [node.memory_bytes for node in nodes if node.memory_bytes is not None]
-    return _size(sum(known)) if nodes and len(known) == len(nodes) else "?"
-
-
-def _size(count: int | None) -> str:
-    """Bytes in the largest unit that leaves a number of 1 or more, with a digit if it helps."""
-    if count is None:
-        return "?"
-    for unit, size in _UNITS:
-        if count >= size:
-            amount = f"{count / size:.1f}".removesuffix(".0")
-            return f"{amount} {unit}"
-    return f"{count} B"
-
-
-def _many(things: Sequence[object] | int | None, name: str) -> str:
-    if things is None:
-        return f"? {name}s"
-    count = things if isinstance(things, int) else len(things)
-    return f"{count} {name}" if count == 1 else f"{count} {name}s"
+    return size_text(sum(known)) if nodes and len(known) == len(nodes) else "?"
 
 
 def _list(cpus: CpuSet | None) -> str:

@@ -69,7 +69,8 @@ def _by_address(facts: MachineFacts, nvml: NvmlAnswers | None) -> Mapping[PciAdd
     found = {gpu.address: gpu for gpu in listed if gpu.address is not None}
     nameless = [gpu for gpu in listed if gpu.address is None]
     left = [d.address for d in facts.pci if d.driver == "nvidia" and d.address not in found]
-    left = [address for address in left if address.function == 0]
+    virtual = {d.address for d in facts.pci if d.physical_function is not None}
+    left = [a for a in left if a.function == 0 and a not in virtual]
     if len(nameless) == len(left) == 1:
         found[left[0]] = nameless[0]
     return found
@@ -165,10 +166,11 @@ def _corrections(
         if entry.node not in with_cpus:
             message = f"{entry.text}: nodes with CPUs are {render(with_cpus)}; it is left out"
             warnings.add("bad-override", "locality overrides", message)
+    usable = Overrides(tuple(entry for entry in overrides.entries if entry.node in with_cpus))
     return {
         device.address: found.node
         for device in facts.pci
-        if (found := overrides.of(device.address)) is not None and found.node in with_cpus
+        if (found := usable.of(device.address)) is not None
     }
 
 

@@ -105,37 +105,60 @@ def _nearest(device: PciDevice, nics: Iterable[PciDevice]) -> tuple[PciAddress, 
 def _link(a: PciDevice, b: PciDevice, gpu_a: Gpu | None, gpu_b: Gpu | None) -> Link:
     nvml_a = None if gpu_a is None else gpu_a.nvml
     nvml_b = None if gpu_b is None else gpu_b.nvml
-    both_gpus = gpu_a is not None and gpu_b is not None
-    known = nvml_a is not None and nvml_b is not None and _tells(nvml_a) and _tells(nvml_b)
-    active: Sequence[NvLink] = ()
+    # A NIC has no NVLink, and two GPUs that no driver tells of may have some.
+    active: Sequence[NvLink] | None = () if gpu_a is None or gpu_b is None else None
     switched = False
     nvml_level = None
     p2p: dict[str, str] = {}
     if nvml_a is not None and nvml_b is not None:
-        active, switched = _nvlinks(nvml_a, nvml_b) if known else ((), False)
-        nvml_level = NVML_LEVELS.get(nvml_a.common_ancestors.get(nvml_b.index, -1))
+        active, switched = _nvlinks(nvml_a, nvml_b)
+        nvml_level = _nvml_level(nvml_a, nvml_b)
         p2p = _p2p(nvml_a, nvml_b.index)
     return Link(
         a=a.address,
         b=b.address,
         level=level(a.path, b.path, a.node, b.node),
         nvml_level=nvml_level,
-        nvlinks=len(active) if known or not both_gpus else None,
+        nvlinks=None if active is None else len(active),
         switched=switched,
-        bytes_per_second=_bandwidth(active) if known else None,
+        bytes_per_second=_bandwidth(active),
         p2p=p2p,
     )
 
 
-def _nvlinks(a: NvmlGpu, b: NvmlGpu) -> tuple[Sequence[NvLink], bool]:
-    """The links of `a` that lead to `b`: straight ones, else those into a switch of both."""
-    straight = [link for link in a.nvlinks if _leads_to(link, b)]
+def _nvml_level(a: NvmlGpu, b: NvmlGpu) -> Level | None:
+    """What either GPU says of their common ancestor."""
+    number = a.common_ancestors.get(b.index, b.common_ancestors.get(a.index))
+    return None if number is None else NVML_LEVELS.get(number)
+
+
+def _nvlinks(a: NvmlGpu, b: NvmlGpu) -> tuple[Sequence[NvLink] | None, bool]:
+    """The links between two GPUs: straight ones, else those into a switch of both.
+
+    Either GPU tells; None where one is lost or mute, or where the end of a link that may join
+    them was refused.
+    """
+    if not (_tells(a) and _tells(b)):
+        return None, False
+    if not _blind(a):
+        straight = [link for link in a.nvlinks if _leads_to(link, b)]
+    elif not _blind(b):
+        straight = [link for link in b.nvlinks if _leads_to(link, a)]
+    else:
+        return None, False
     if straight:
         return straight, False
+    if any(link.remote_type is None and link.remote is None for link in (*a.nvlinks, *b.nvlinks)):
+        return None, False
     into = [link for link in a.nvlinks if link.remote_type == _TO_SWITCH]
     back = [link for link in b.nvlinks if link.remote_type == _TO_SWITCH]
     shared = into[: min(len(into), len(back))]
     return shared, bool(shared)
+
+
+def _blind(gpu: NvmlGpu) -> bool:
+    """Whether a link of it may lead to another GPU that it doesn't name."""
+    return any(link.remote is None and link.remote_type in {_TO_GPU, None} for link in gpu.nvlinks)
 
 
 def _tells(gpu: NvmlGpu) -> bool:
@@ -152,7 +175,9 @@ def _leads_to(link: NvLink, gpu: NvmlGpu) -> bool:
     )
 
 
-def _bandwidth(active: Iterable[NvLink]) -> int | None:
+def _bandwidth(active: Iterable[NvLink] | None) -> int | None:
+    if active is None:
+        return None
     total = 0
     for link in active:
         speed = NVLINK_BYTES_PER_SECOND.get(link.version or 0)

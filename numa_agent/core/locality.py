@@ -67,7 +67,7 @@ class Locator:
 
         Sources in the order of NodeSource.
         """
-        answers = [answer for answer in self._answers(evidence) if answer[1]]
+        answers = [answer for answer in self._answers(evidence) if self._says_something(answer[1])]
         best = next((a for a in answers if len(a[1]) == 1), answers[0] if answers else None)
         if best is None:
             last = self.otherwise()
@@ -80,6 +80,10 @@ class Locator:
             source=source,
             contradictions=tuple(_contradictions(best, answers)),
         )
+
+    def _says_something(self, nodes: frozenset[int]) -> bool:
+        """Whether these are fewer than all nodes with CPUs, or the only one."""
+        return bool(nodes) and (len(nodes) == 1 or nodes != self._cpus.keys())
 
     def _answers(self, evidence: Evidence) -> Iterator["_Answer"]:
         if evidence.override is not None:

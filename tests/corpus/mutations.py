@@ -18,10 +18,11 @@ from hypothesis import strategies as st
 from numa_agent.core import cpulist
 from numa_agent.core.topology import Topology, TopologyWarning
 from numa_agent.host.sysfs import read_topology
-from numa_agent.host.sysfs.cpus import CpuSetReader, read_cpus
+from numa_agent.host.sysfs.cpus import read_cpus
 from numa_agent.host.sysfs.files import Directory
 from numa_agent.host.sysfs.nodes import read_nodes
 from numa_agent.host.sysfs.pci import read_devices, read_gpu_memory_nodes
+from numa_agent.host.sysfs.sets import CpuSetReader
 
 _PCI_ADDRESS = re.compile(r"[0-9a-f]{4,8}:[0-9a-f]{2}:[0-9a-f]{2}\.[0-7]")
 

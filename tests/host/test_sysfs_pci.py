@@ -99,7 +99,7 @@ def test_a_bridge_above_places_what_has_no_node_of_its_own(tmp_path: Path) -> No
         ({"local_cpulist": "2-3,6-7"}, (1, NodeSource.LOCAL_CPULIST)),
         ({"local_cpus": "cc"}, (1, NodeSource.LOCAL_CPULIST)),
         ({"local_cpulist": "0-7"}, (None, NodeSource.UNKNOWN)),
-        ({"local_cpulist": "1-2"}, (None, NodeSource.LOCAL_CPULIST)),
+        ({"local_cpulist": "1-2"}, (None, NodeSource.UNKNOWN)),
         ({"local_cpulist": ""}, (None, NodeSource.UNKNOWN)),
         ({}, (None, NodeSource.UNKNOWN)),
     ],

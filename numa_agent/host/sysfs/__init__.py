@@ -7,8 +7,9 @@ from numa_agent.core.errors import SourceError
 from numa_agent.core.facts import MachineFacts
 from numa_agent.core.topology import Topology, TopologyWarning
 from numa_agent.host.sysfs import nodes, pci
-from numa_agent.host.sysfs.cpus import CpuSetReader, read_cpus
+from numa_agent.host.sysfs.cpus import read_cpus
 from numa_agent.host.sysfs.files import Directory
+from numa_agent.host.sysfs.sets import CpuSetReader
 
 
 def read_facts(host_root: Path) -> MachineFacts:

@@ -12,8 +12,8 @@ from numa_agent.config import HUGEPAGES_DIR, MEMINFO, NODE_DIR
 from numa_agent.core import cpulist
 from numa_agent.core.cpulist import CpuSet
 from numa_agent.core.topology import HugePages, NodeKind, NumaNode, nearest, node_kind
-from numa_agent.host.sysfs.cpus import CpuSetReader
 from numa_agent.host.sysfs.files import Directory, number
+from numa_agent.host.sysfs.sets import CpuSetReader
 
 _CPU_NAME = re.compile(r"cpu(\d{1,5})")
 _NODE_NAME = re.compile(r"node(\d{1,5})")

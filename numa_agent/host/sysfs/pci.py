@@ -13,8 +13,8 @@ from numa_agent.core.devices import DeviceKind, device_kind
 from numa_agent.core.facts import PciFacts
 from numa_agent.core.links import parse_path
 from numa_agent.core.pci import PciAddress
-from numa_agent.host.sysfs.cpus import CpuSetReader
 from numa_agent.host.sysfs.files import Directory, number
+from numa_agent.host.sysfs.sets import CpuSetReader
 
 _CODE = re.compile(r"0x[0-9a-f]{4,6}")
 _GPU_NODE = re.compile(r"^Node:\s+(\d{1,5})$", re.MULTILINE)
