@@ -37,10 +37,11 @@ format: $(READY) ## Format the code
 	$(BIN)/ruff format
 	$(BIN)/ruff check --fix
 
-bench: $(READY) ## Compare discovery with lstopo and lscpu
+bench: $(READY) ## Compare discovery with lstopo and lscpu, and time maps with up to 64 GPUs
 	@tools/debian.sh "the benchmark compares with lstopo and lscpu" \
 	  lstopo-no-graphics=hwloc-nox lscpu=util-linux xz=xz-utils
 	$(BIN)/python -m benchmarks.discovery
+	$(BIN)/python -m benchmarks.devices
 
 fixtures: $(READY) ## Write the generated machines of fixtures/sysfs/ anew
 	$(BIN)/python -m tools.machines

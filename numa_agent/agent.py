@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Protocol, TypeVar
 
-from numa_agent.core.accounting import accounts
+from numa_agent.core.accounting import accounts, unaccountable
 from numa_agent.core.binding import Cgroup, Desired, Step, Target, desired, steps
 from numa_agent.core.cpulist import CpuSet
 from numa_agent.core.errors import SourceError
@@ -50,13 +50,16 @@ def run_pass(ports: Ports) -> Report:
     """Take one pass. Raises SourceError only when there is no map: nothing stands without it."""
     topology = ports.topology()
     failures: list[str] = []
-    pods = _tried(ports.pods, failures)
+    # kubelet's state first: a pod that comes in between is then not taken for one that has gone.
     exclusive = _tried(ports.kubelet_exclusive, failures)
+    pods = _tried(ports.pods, failures)
     wanted = None
     if pods is not None and exclusive is not None:
-        wanted = desired(pods.pods, topology, exclusive, complete=not pods.problems)
+        wanted = desired(pods.pods, topology, exclusive)
     published = None
-    if wanted is not None:
+    if pods is not None and pods.left_out:
+        failures.append("nothing is published: a pod can't be read, so what is free is unknown")
+    elif wanted is not None:
         # Without the pods `available` would be wrong, and a wrong object is worse than an old one.
         published = _publish(ports, topology, wanted.taken, failures)
     writes, proofs = _bind(ports.cgroups, topology, wanted, failures)
@@ -67,6 +70,7 @@ def run_pass(ports: Ports) -> Report:
         writes=writes,
         proofs=proofs,
         problems=() if pods is None else pods.problems,
+        looked=wanted is not None,
         failures=tuple(failures),
     )
 
@@ -82,9 +86,9 @@ def _tried(read: Callable[[], T], failures: list[str]) -> T | None:
 def _publish(
     ports: Ports, topology: Topology, taken: CpuSet, failures: list[str]
 ) -> Publication | None:
-    if not topology.cpu_nodes or any(node.cpus is None for node in topology.nodes):
-        # A partial object would take the node's capacity away from the scheduler.
-        failures.append("nothing is published: the CPUs of a NUMA node are unknown (see the map)")
+    unknown = unaccountable(topology)
+    if unknown is not None:
+        failures.append(f"nothing is published: {unknown} (the map's warnings say more)")
         return None
     identity = _tried(ports.identity, failures)
     if identity is None:

@@ -1,15 +1,20 @@
 """Where a machine keeps its facts, and what the operator may set.
 
-This is the only module that spells the paths of a machine; all are relative to the host root.
+This is the only module that spells where things are on a machine, relative to the host root; the
+names of the files below these places are each reader's own.
 """
 
 import os
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from numa_agent.core.overrides import Overrides
 from numa_agent.core.overrides import parse as parse_overrides
+
+if TYPE_CHECKING:
+    import yaml
 
 CPU_DIR = "sys/devices/system/cpu"
 NODE_DIR = "sys/devices/system/node"
@@ -18,6 +23,9 @@ PMU_DIR = "sys/devices"
 HUGEPAGES_DIR = "sys/kernel/mm/hugepages"
 CPUINFO = "proc/cpuinfo"
 MEMINFO = "proc/meminfo"
+OWN_MAPS = "/proc/self/maps"
+"""This process's own mapped files, wherever the machine looked at is."""
+BOOT_ID = "proc/sys/kernel/random/boot_id"
 NVIDIA_GPUS_DIR = "proc/driver/nvidia/gpus"
 CGROUP_DIR = "sys/fs/cgroup"
 KUBELET_DIR = "var/lib/kubelet"
@@ -35,8 +43,8 @@ class Config:
 
     `host_root` is the machine looked at. `live_root` is where the machine that this process runs
     on is mounted: only there are its API server and drivers asked. `node_name` is the Node's name,
-    None for a recorded machine, which knows its own. `nvml` is `auto`, `off` or the path of an
-    NVML library. `locality_overrides` is a file of PCI addresses and their NUMA nodes.
+    None for a recorded machine, which knows its own. `nvml` is `auto`, `off` or the absolute path
+    of an NVML library. `locality_overrides` is a file of PCI addresses and their NUMA nodes.
     """
 
     host_root: Path
@@ -49,26 +57,45 @@ class Config:
     @property
     def live(self) -> bool:
         """Whether the machine looked at is the one that this process runs on."""
-        return self.host_root.resolve() == self.live_root.resolve()
+        # Path.resolve raises on a loop of symlinks, which is but a machine that isn't there.
+        return os.path.realpath(self.host_root) == os.path.realpath(self.live_root)
 
 
 _EXPECTED = "keys and values, such as hostRoot: /host"
 _KEYS = ("hostRoot", "liveRoot", "nodeName", "kubeconfig", "nvml", "localityOverrides")
+_NVML_WORDS = ("auto", "off")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Written:
+    """A key or value of a YAML file: its text, how it is written, and whether YAML calls it text.
+
+    What isn't a scalar is the text that it is written as.
+    """
+
+    text: str
+    source: str
+    is_text: bool
 
 
 def load(
-    file: Path | None, flags: Mapping[str, str | None], environment: Mapping[str, str] = os.environ
+    file: str | Path | None,
+    flags: Mapping[str, str | None],
+    environment: Mapping[str, str] = os.environ,
 ) -> Config:
     """The configuration: flags over the YAML file over the environment (NODE_NAME).
 
     Flags are by the file's keys, None where not given. Raises ConfigError with all mistakes.
     """
+    if file == "":
+        raise ConfigError("the configuration file's name must not be empty")
     mistakes: list[str] = []
-    values = {} if file is None else _checked(_yaml_mapping(file, _EXPECTED), file, mistakes)
-    mistakes += [f"{key} must not be empty" for key, value in flags.items() if value == ""]
+    values = {} if file is None else _file_values(Path(file), mistakes)
+    given = {key: value for key, value in flags.items() if value is not None}
+    mistakes += [said for key, value in given.items() for said in _mistakes(key, value)]
     if mistakes:
         raise ConfigError("\n  ".join(["the configuration has mistakes:", *mistakes]))
-    values |= {key: value for key, value in flags.items() if value is not None}
+    values |= given
     kubeconfig, overrides = values.get("kubeconfig"), values.get("localityOverrides")
     return Config(
         host_root=Path(values.get("hostRoot", "/")),
@@ -84,32 +111,76 @@ def read_overrides(file: Path | None) -> Overrides:
     """The operator's locality overrides. Raises ConfigError when the file itself isn't usable."""
     if file is None:
         return Overrides()
-    return parse_overrides(_yaml_mapping(file, 'addresses and nodes, such as "0000:3b:00.0": 1'))
+    # As text, since YAML takes an address without quotes for a number in base 60.
+    entries = _yaml_entries(file, "addresses and nodes, such as 0000:3b:00.0: 1")
+    return parse_overrides((key.text, value.text) for key, value in entries)
 
 
-def _yaml_mapping(file: Path, expected: str) -> Mapping[object, object]:
+def _file_values(file: Path, mistakes: list[str]) -> dict[str, str]:
+    """The file's settings by key; what can't be one is added to the mistakes."""
+    values: dict[str, str] = {}
+    seen: set[str] = set()
+    for key, value in _yaml_entries(file, _EXPECTED):
+        if key.text not in _KEYS or not key.is_text:
+            mistakes.append(f"{file}: unknown key {key.source} (known: {', '.join(_KEYS)})")
+            continue
+        if key.text in seen:
+            mistakes.append(f"{file}: {key.text} is given more than once")
+        seen.add(key.text)
+        # YAML takes `off` for a truth value; here it is the word.
+        if not value.text or not (value.is_text or (key.text, value.text) == ("nvml", "off")):
+            mistakes.append(f"{file}: {key.text} must be text, not {value.source or 'nothing'}")
+        else:
+            mistakes += [f"{file}: {said}" for said in _mistakes(key.text, value.text)]
+            values[key.text] = value.text
+    return values
+
+
+def _mistakes(key: str, value: str) -> Iterator[str]:
+    """What keeps a text from being the key's value, by the key's name."""
+    if not value:
+        yield f"{key} must not be empty"
+    elif "\0" in value:
+        yield f"{key} must not hold a NUL byte: {value!r}"
+    elif not _can_name_a_file(value):
+        yield f"{key} holds what no file name can: {value!r}"
+    elif key == "nvml" and value not in _NVML_WORDS and not value.startswith("/"):
+        yield (
+            f"nvml must be auto, off or the absolute path of a libnvidia-ml.so.1, not {value!r}"
+        )
+
+
+def _can_name_a_file(text: str) -> bool:
+    try:
+        os.fsencode(text)
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+def _yaml_entries(file: Path, expected: str) -> list[tuple[_Written, _Written]]:
+    """The keys and values of a file in its order, those that are there twice too.
+
+    Nothing is converted, so that no entry costs another and each can be named as it is written.
+    """
     import yaml
 
     try:
-        document = yaml.safe_load(file.read_text(encoding="utf-8"))
-    except (OSError, UnicodeDecodeError) as error:
+        content = file.read_text(encoding="utf-8")
+    except (OSError, ValueError) as error:
         raise ConfigError(f"configuration {file}: {error}") from error
+    try:
+        document = yaml.compose(content, Loader=yaml.SafeLoader)
     except (yaml.YAMLError, ValueError, RecursionError) as error:
         raise ConfigError(f"configuration {file} isn't YAML: {error}") from error
-    if document is None:
-        return {}
-    if not isinstance(document, dict):
+    if document is None or document.tag == "tag:yaml.org,2002:null":
+        return []
+    if not isinstance(document, yaml.MappingNode):
         raise ConfigError(f"configuration {file}: expected {expected}")
-    return document
+    return [(_written(key, content), _written(value, content)) for key, value in document.value]
 
 
-def _checked(document: Mapping[object, object], file: Path, mistakes: list[str]) -> dict[str, str]:
-    values: dict[str, str] = {}
-    for key, value in document.items():
-        if not isinstance(key, str) or key not in _KEYS:
-            mistakes.append(f"{file}: unknown key {key!r} (known: {', '.join(_KEYS)})")
-        elif not isinstance(value, str) or not value:
-            mistakes.append(f"{file}: {key} must be text, not {value!r}")
-        else:
-            values[key] = value
-    return values
+def _written(node: "yaml.Node", content: str) -> _Written:
+    source = content[node.start_mark.index : node.end_mark.index].strip()
+    text = node.value if isinstance(node.value, str) else source
+    return _Written(text=text, source=source, is_text=node.tag == "tag:yaml.org,2002:str")

@@ -1,12 +1,17 @@
 """A recorded machine whose kernel is a live one: a folder that links to /sys and /proc.
 
-The pass then reads this kernel's map and writes its cgroups, while the pods come from a file.
+The pass reads this kernel's map, takes the pods from a file and is told to write to the kernel,
+which it never does to a recorded machine by itself.
 """
 
 import json
 from pathlib import Path
 
+from numa_agent.config import Config
+from numa_agent.core.report import Report
 from numa_agent.core.schedulers.koordinator import RESOURCE_STATUS
+from numa_agent.host.cgroupfs import put_to_kernel
+from numa_agent.wiring.passes import run_once
 
 POD_UID = "6f1c2d3e-0000-4000-8000-000000000001"
 CONTAINER_ID = "c0ffee00" * 8
@@ -26,6 +31,12 @@ def lay(folder: Path, *, cpuset: str, cgroup_root: str = "") -> Path:
     kubelet.mkdir(parents=True)
     (kubelet / "config.yaml").write_text(f"cgroupRoot: {json.dumps(cgroup_root)}\n")
     return folder
+
+
+def take_pass(folder: Path) -> Report:
+    """One pass over the folder that writes this kernel's cgroups."""
+    config = Config(host_root=folder, live_root=Path("/"), node_name=None, kubeconfig=None)
+    return run_once(config, put_to_kernel)
 
 
 def container_path(cgroup_root: str = "") -> str:

@@ -197,9 +197,7 @@ def container_id(number: int) -> str:
 
 def container(number: int, *, running: bool = True, name: str | None = None) -> Container:
     """A container that has been created."""
-    return Container(
-        name=name or f"c{number}", id=container_id(number), runtime="containerd", running=running
-    )
+    return Container(name=name or f"c{number}", id=container_id(number), running=running)
 
 
 def pod(

@@ -1,4 +1,6 @@
-"""The map of generated machines with 8 to 64 GPUs and as many NICs, NVML's answers included.
+"""The map of a recorded machine with 8 GPUs, and of generated ones with up to 64 and as many NICs.
+
+NVML's answers are included: they are read through the recorded library.
 
     python -m benchmarks.devices [--rounds N]
 
@@ -10,13 +12,16 @@ import statistics
 import sys
 import tempfile
 import time
+from collections.abc import Sequence
 from pathlib import Path
 
 from numa_agent.config import Config
+from numa_agent.core.topology import Topology
 from numa_agent.wiring.map import read_map
 from tools.machines.__main__ import generate
 from tools.machines.tree import write_tree
 
+FIXTURE = Path(__file__).resolve().parents[2] / "fixtures" / "sysfs" / "two-socket-8gpu"
 SIZES = (8, 16, 32, 64)
 
 SPEC = """\
@@ -40,35 +45,35 @@ def main() -> int:
     rounds = parser.parse_args().rounds
     with tempfile.TemporaryDirectory() as folder:
         machines = _machines(Path(folder))
-        taken: dict[int, list[float]] = {gpus: [] for gpus in machines}
+        taken: dict[str, list[float]] = {name: [] for name in machines}
         for _ in range(rounds):
-            for gpus, config in machines.items():
+            for name, config in machines.items():
                 start = time.perf_counter()
                 read_map(config)
-                taken[gpus].append(time.perf_counter() - start)
-        sizes = {gpus: len(read_map(config).links) for gpus, config in machines.items()}
-    print(f"{'GPUs and NICs':>13}{'links':>8}{'median ms':>11}{'ms per GPU':>12}")
-    for gpus, times in taken.items():
-        median = statistics.median(times) * 1000
-        print(f"{gpus:>6} + {gpus:<4}{sizes[gpus]:>8}{median:>11.1f}{median / gpus:>12.2f}")
+                taken[name].append(time.perf_counter() - start)
+        rows = [_row(name, read_map(machines[name]), times) for name, times in taken.items()]
+    print(f"{'machine':<18}{'GPUs':>5}{'NICs':>6}{'links':>8}{'median ms':>11}{'ms per GPU':>12}")
+    print("\n".join(rows))
     return 0
 
 
-def _machines(folder: Path) -> dict[int, Config]:
+def _row(name: str, topology: Topology, times: Sequence[float]) -> str:
+    median = statistics.median(times) * 1000
+    gpus, nics, links = len(topology.gpus), len(topology.nics), len(topology.links)
+    return f"{name:<18}{gpus:>5}{nics:>6}{links:>8}{median:>11.1f}{median / gpus:>12.2f}"
+
+
+def _machines(folder: Path) -> dict[str, Config]:
     specs = folder / "specs"
     specs.mkdir()
     for gpus in SIZES:
-        (specs / f"gpus-{gpus}.yaml").write_text(_spec(gpus))
+        (specs / f"generated-{gpus}.yaml").write_text(_spec(gpus))
     for name, tree in generate(specs).items():
         write_tree(folder / name, tree)
+    roots = [FIXTURE, *(folder / f"generated-{gpus}" for gpus in SIZES)]
     return {
-        gpus: Config(
-            host_root=folder / f"gpus-{gpus}",
-            live_root=Path("/"),
-            node_name=None,
-            kubeconfig=None,
-        )
-        for gpus in SIZES
+        root.name: Config(host_root=root, live_root=Path("/"), node_name=None, kubeconfig=None)
+        for root in roots
     }
 
 

@@ -6,14 +6,18 @@ Exit codes: 0 fine, 1 the answer is bad (a write failed, a container isn't where
 
 import argparse
 import importlib
+import io
 import os
 import sys
 from collections.abc import Sequence
-from typing import NoReturn, Protocol
+from typing import TYPE_CHECKING, NoReturn, Protocol
 
 from numa_agent import __version__
 from numa_agent.config import ConfigError
 from numa_agent.core.errors import SourceError
+
+if TYPE_CHECKING:
+    from _typeshed import SupportsWrite
 
 COMMANDS = {
     "topology": "show the machine's map: packages, NUMA nodes, CPUs, memory, caches, devices",
@@ -47,36 +51,68 @@ class Command(Protocol):
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the command line and return its exit code."""
-    words = list(sys.argv[1:] if argv is None else argv)
-    chosen = _parser().parse_args(words[:1])
-    # Only the command that was asked for is imported, so that each starts fast.
-    command: Command = importlib.import_module(f"numa_agent.cli.{chosen.command}")
+    if sys.stderr is None:
+        # print() would send what is meant for a closed stderr to stdout.
+        sys.stderr = io.StringIO()
+    if sys.stdout is None:
+        print("numa-agent: error: standard output is closed", file=sys.stderr)
+        return 2
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        # The tree's lines don't exist in ASCII, nor a name of undecodable bytes in UTF-8.
+        sys.stdout.reconfigure(errors="replace")
+    try:
+        return _run(list(sys.argv[1:] if argv is None else argv))
+    except BrokenPipeError:
+        # The reader (head, less) has seen enough.
+        _discard_output()
+        return 0
+    except OSError as error:
+        what = "" if error.filename else "can't write the answer to standard output: "
+        print(f"numa-agent: error: {what}{error}", file=sys.stderr)
+        _discard_output()
+        return 2
+
+
+def _run(words: list[str]) -> int:
+    """Run the chosen command and flush what it printed, --help too."""
+    try:
+        chosen = _parser().parse_args(words[:1]).command
+        # Only the command that was asked for is imported, so that each starts fast.
+        command: Command = importlib.import_module(f"numa_agent.cli.{chosen}")
+        arguments = _command_parser(chosen, command).parse_args(words[1:])
+        try:
+            return command.run(arguments)
+        except (ConfigError, SourceError) as error:
+            print(f"numa-agent {chosen}: error: {error}", file=sys.stderr)
+            return 2
+    finally:
+        sys.stdout.flush()
+
+
+def _discard_output() -> None:
+    """Send what is still to be flushed nowhere: Python would complain again when it exits."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+class _Parser(argparse.ArgumentParser):
+    """argparse, whose errors also say where help is, and whose help isn't lost in silence."""
+
+    def print_help(self, file: "SupportsWrite[str] | None" = None) -> None:
+        print(self.format_help(), end="", file=file or sys.stdout)
+
+    def error(self, message: str) -> NoReturn:
+        self.exit(2, f"{self.prog}: error: {message}\nTry `{self.prog} --help`.\n")
+
+
+def _command_parser(name: str, command: Command) -> argparse.ArgumentParser:
     parser = _Parser(
-        prog=f"numa-agent {chosen.command}",
+        prog=f"numa-agent {name}",
         description=command.DESCRIPTION,
         epilog=command.EPILOG,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     command.add_arguments(parser)
-    arguments = parser.parse_args(words[1:])
-    try:
-        status = command.run(arguments)
-        sys.stdout.flush()
-    except (ConfigError, SourceError) as error:
-        print(f"numa-agent {chosen.command}: error: {error}", file=sys.stderr)
-        return 2
-    except BrokenPipeError:
-        # The reader (head, less) has seen enough. Python would complain again when it exits.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return 0
-    return status
-
-
-class _Parser(argparse.ArgumentParser):
-    """argparse, whose errors also say where help is."""
-
-    def error(self, message: str) -> NoReturn:
-        self.exit(2, f"{self.prog}: error: {message}\nTry `{self.prog} --help`.\n")
+    return parser
 
 
 def _parser() -> argparse.ArgumentParser:

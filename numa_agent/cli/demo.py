@@ -7,7 +7,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-from numa_agent.cli import options, report_text
+from numa_agent.cli import report_text
 from numa_agent.cli.drawing import Style
 from numa_agent.cli.tree import lines
 from numa_agent.config import Config, ConfigError
@@ -31,9 +31,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the machine shown."""
     parser.add_argument(
         "machine",
-        type=options.path,
         nargs="?",
-        default=_MACHINE,
         metavar="DIR",
         help="a recorded machine (default: fixtures/sysfs/two-socket-8gpu)",
     )
@@ -41,18 +39,20 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Copy the machine, take the pass, show each step."""
-    if not is_recorded(arguments.machine):
-        raise ConfigError(f"{arguments.machine} has no recorded.yaml: give a recorded machine")
+    machine = _machine(arguments.machine)
     with tempfile.TemporaryDirectory(prefix="numa-agent-demo-") as folder:
         copy = Path(folder) / "machine"
-        shutil.copytree(arguments.machine, copy, symlinks=True)
+        try:
+            shutil.copytree(machine, copy, symlinks=True)
+        except OSError as error:
+            raise ConfigError(f"{machine} can't be copied: {error}") from error
         report = run_once(
             Config(host_root=copy, live_root=Path("/"), node_name=None, kubeconfig=None)
         )
     import yaml
 
     style = Style(colour=sys.stdout.isatty() and "NO_COLOR" not in os.environ)
-    _title(style, f"1. map: {arguments.machine.name}")
+    _title(style, f"1. map: {machine.name}")
     print("\n".join(lines(report.topology, width=80, style=style)))
     if report.publication is not None:
         _title(style, "2. publish: the object for the cluster's scheduler")
@@ -62,6 +62,21 @@ def run(arguments: argparse.Namespace) -> int:
     _title(style, "4. prove: what is in force now")
     print("\n".join([*report_text.found(report), *report_text.troubles(report)]))
     return 0 if report.good else 1
+
+
+def _machine(given: str | None) -> Path:
+    """The folder of the recorded machine to show. Raises ConfigError where there is none."""
+    if given is None and is_recorded(_MACHINE):
+        return _MACHINE
+    where = "fixtures/sysfs/ of numa-agent's source has some (docs/recorded-machines.md)"
+    if given is None:
+        raise ConfigError(
+            f"no recorded machine is installed with numa-agent: give a recorded machine's folder,"
+            f" `numa-agent demo DIR`; {where}"
+        )
+    if not given or "\0" in given or not is_recorded(Path(given)):
+        raise ConfigError(f"{given!r} has no recorded.yaml: give a recorded machine; {where}")
+    return Path(given).resolve()
 
 
 def _title(style: Style, text: str) -> None:

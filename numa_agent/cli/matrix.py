@@ -1,11 +1,13 @@
 """The matrix that people know from `nvidia-smi topo -m`, made from the map.
 
-Rows and columns are GPUs, then NICs. A cell is NV# where # NVLinks join two GPUs, else the level
-of their path, or `?` where it can't be told. The last column says where the NUMA node was found.
+Rows and columns are GPUs in the order of NVML's index, then those that it doesn't know and other
+accelerators, then NICs, both in address order. A cell is NV# where # NVLinks join two GPUs, else
+the level of their path, or `?` where it can't be told. The last column says where the NUMA node
+was found.
 """
 
 from collections.abc import Iterator, Sequence
-from itertools import count
+from itertools import count, product
 from string import ascii_lowercase
 
 from numa_agent.core import cpulist
@@ -24,16 +26,19 @@ Legend:
   PHB  = one host bridge
   NODE = one NUMA node, different host bridges
   SYS  = different NUMA nodes
-  ?    = unknown: a node or a path isn't known"""
+  ?    = unknown: a node or a path isn't known
+
+  CPU Affinity: the node's online CPUs without isolated ones"""
 
 
 def lines(topology: Topology) -> Iterator[str]:
     """The matrix with tabs as nvidia-smi lays them, the legend and the names of the NICs."""
-    gpus, nics = topology.gpus, _nics(topology)
-    if not gpus and not nics:
+    named, nics = _named_gpus(topology.gpus), _nics(topology)
+    if not named and not nics:
         yield "no GPU, accelerator or NIC found"
         return
-    names = [*gpu_names(gpus), *(f"NIC{position}" for position in range(len(nics)))]
+    gpus = [gpu for gpu, _ in named]
+    names = [*(name for _, name in named), *(f"NIC{position}" for position in range(len(nics)))]
     ends = [*(gpu.device for gpu in gpus), *nics]
     pairs = {(link.a, link.b): link for link in topology.links}
     yield "\t".join(["", *names, "CPU Affinity", "NUMA Affinity", "GPU NUMA ID", "NUMA source"])
@@ -51,18 +56,34 @@ def lines(topology: Topology) -> Iterator[str]:
 def gpu_names(gpus: Sequence[Gpu]) -> list[str]:
     """What people call each GPU: `GPU` and its NVML index, or its place in address order.
 
-    Beside GPUs that NVML knows, one that it doesn't (given away to a guest, say) has a letter.
+    Beside GPUs that NVML knows, one that it doesn't (given away to a guest, say) has a letter; the
+    27th has two.
     Other accelerators are `ACC` and their place.
     """
-    numbers = (str(n) for n in count())
-    unknown = (letter for letter in ascii_lowercase) if any(g.nvml for g in gpus) else numbers
+    unknown = _letters() if any(gpu.nvml for gpu in gpus) else map(str, count())
     accelerators = count()
     return [
         f"ACC{next(accelerators)}"
         if gpu.device.kind is DeviceKind.ACCELERATOR
-        else f"GPU{gpu.nvml.index if gpu.nvml is not None else next(unknown, '?')}"
+        else f"GPU{gpu.nvml.index if gpu.nvml is not None else next(unknown)}"
         for gpu in gpus
     ]
+
+
+def _letters() -> Iterator[str]:
+    """a to z, then aa, ab and so on."""
+    for length in count(1):
+        yield from map("".join, product(ascii_lowercase, repeat=length))
+
+
+def _named_gpus(gpus: Sequence[Gpu]) -> list[tuple[Gpu, str]]:
+    """The GPUs and their names as people count them: by NVML's index, the others behind."""
+
+    def place(named: tuple[Gpu, str]) -> tuple[bool, int]:
+        nvml = named[0].nvml
+        return (nvml is None, 0 if nvml is None else nvml.index)
+
+    return sorted(zip(gpus, gpu_names(gpus), strict=True), key=place)
 
 
 def cell(link: Link | None) -> str:

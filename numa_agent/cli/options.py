@@ -1,14 +1,23 @@
-"""Options that several commands share."""
+"""Options that several commands share, and the configuration that they make.
+
+Options stay text until config.load has looked at them: Path("") would be the current folder.
+"""
 
 import argparse
-from pathlib import Path
 
-path = Path
-"""The type of an option that names a file or folder."""
+from numa_agent import config
+from numa_agent.config import Config
 
 
-def add_devices(parser: argparse.ArgumentParser) -> None:
-    """Declare what may be asked and corrected about devices."""
+def add_settings(parser: argparse.ArgumentParser) -> None:
+    """Declare which machine is looked at, and what may be asked and corrected about it."""
+    parser.add_argument(
+        "--host-root",
+        metavar="DIR",
+        help="the root of the machine to look at, a folder with its sys/ and proc/: `/` is this"
+        " one (default), a recorded one is a folder of fixtures/sysfs/",
+    )
+    parser.add_argument("--config", metavar="FILE", help="settings in YAML; options come first")
     parser.add_argument(
         "--nvml",
         metavar="auto|off|PATH",
@@ -19,17 +28,18 @@ def add_devices(parser: argparse.ArgumentParser) -> None:
         "--locality-overrides",
         metavar="FILE",
         help="YAML of PCI addresses or ranges and their NUMA node, where firmware is wrong:"
-        ' "0000:80:00.0-0000:ff:1f.7": 1',
+        " 0000:80:00.0-0000:ff:1f.7: 1",
     )
 
 
-def add_host_root(parser: argparse.ArgumentParser) -> None:
-    """Declare --host-root: the machine looked at."""
-    parser.add_argument(
-        "--host-root",
-        type=path,
-        default=Path("/"),
-        metavar="DIR",
-        help="the root of the machine to look at, a folder with its sys/ and proc/: `/` is this"
-        " one (default), a recorded one is a folder of fixtures/sysfs/",
-    )
+def settings(arguments: argparse.Namespace, **more: str | None) -> Config:
+    """What the shared options say, with `more` by the configuration's keys.
+
+    Raises ConfigError with all mistakes.
+    """
+    flags = {
+        "hostRoot": arguments.host_root,
+        "nvml": arguments.nvml,
+        "localityOverrides": arguments.locality_overrides,
+    }
+    return config.load(arguments.config, flags | more)

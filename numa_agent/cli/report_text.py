@@ -28,7 +28,8 @@ def published(report: Report) -> Iterator[str]:
 def written(report: Report) -> Iterator[str]:
     """Each cgroup write, before and after."""
     if not report.writes:
-        yield "written: nothing, every cgroup is as it should be"
+        settled = report.looked and all(proof.verdict.kept for proof in report.proofs)
+        yield "written: nothing" + (", every cgroup is as it should be" if settled else "")
         return
     yield f"written: {len(report.writes)}"
     for write in report.writes:
@@ -42,6 +43,9 @@ def written(report: Report) -> Iterator[str]:
 
 def found(report: Report) -> Iterator[str]:
     """The verdict on each container with assigned CPUs, as a table."""
+    if not report.looked:
+        yield "found: not looked, since the pods or kubelet's CPUs are unknown"
+        return
     if not report.proofs:
         yield "found: no running container has assigned CPUs"
         return

@@ -3,10 +3,10 @@
 import argparse
 import json
 import sys
+from collections.abc import Iterator
 
-from numa_agent import config
 from numa_agent.cli import options, report_text
-from numa_agent.core.report import to_json
+from numa_agent.core.report import Report, to_json
 from numa_agent.wiring.passes import run_once
 
 DESCRIPTION = """\
@@ -17,47 +17,57 @@ kernel has in force, and say for each container whether it got its CPUs."""
 EPILOG = """\
 examples:
   numa-agent run --once --node-name gpu-7
-  numa-agent run --once --host-root /host --config /etc/numa-agent/config.yaml
+  numa-agent run --once --config /etc/numa-agent/config.yaml
   numa-agent run --once --host-root COPY -o json    a copy of a recorded machine: it is written to
 
-A configuration file holds the same settings: hostRoot, liveRoot, nodeName,
-kubeconfig, nvml, localityOverrides.
+The configuration file in a pod that has the machine's root mounted at /host:
+
+    hostRoot: /host    # the machine looked at
+    liveRoot: /host    # it is the one that this runs on
+
+It may also hold nodeName, kubeconfig, nvml and localityOverrides. The JSON is a stable contract:
+docs/report-json.md.
 Exit code 1 when something that was wanted isn't so: a source failed, an assignment was refused,
-a write failed, a container doesn't run where it should."""
+a write failed, a container doesn't run where it should. Each is named on stderr."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the pass's options."""
     parser.add_argument("--once", action="store_true", required=True, help="take one pass and end")
-    options.add_host_root(parser)
-    parser.set_defaults(host_root=None)
-    parser.add_argument("--config", type=options.path, metavar="FILE", help="settings in YAML")
+    options.add_settings(parser)
     parser.add_argument("--node-name", metavar="NAME", help="this machine's Node ($NODE_NAME)")
     parser.add_argument(
         "--kubeconfig",
         metavar="FILE",
         help="how to reach the API server (default: the pod's service account, else ~/.kube)",
     )
-    options.add_devices(parser)
     parser.add_argument("-o", "--output", choices=("text", "json"), default="text")
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Take the pass and print its report."""
-    settings = config.load(
-        arguments.config,
-        {
-            "hostRoot": None if arguments.host_root is None else str(arguments.host_root),
-            "nodeName": arguments.node_name,
-            "kubeconfig": arguments.kubeconfig,
-            "nvml": arguments.nvml,
-            "localityOverrides": arguments.locality_overrides,
-        },
+    """Take the pass and print its report; what isn't as wanted goes to stderr as well."""
+    settings = options.settings(
+        arguments, nodeName=arguments.node_name, kubeconfig=arguments.kubeconfig
     )
     report = run_once(settings)
+    for trouble in _troubles(report):
+        print(f"numa-agent run: {trouble}", file=sys.stderr)
     if arguments.output == "json":
         json.dump(to_json(report), sys.stdout, indent=2)
         print()
     else:
         print("\n".join(report_text.lines(report)))
     return 0 if report.good else 1
+
+
+def _troubles(report: Report) -> Iterator[str]:
+    """Every reason for which the report isn't good, a line each."""
+    yield from report_text.troubles(report)
+    for write in report.writes:
+        if write.error is not None:
+            target = write.step.target
+            yield f"not written: {target.pod.full_name} {target.container.name}: {write.error}"
+    for proof in report.proofs:
+        if not proof.verdict.kept:
+            who = f"{proof.target.pod.full_name} {proof.target.container.name}"
+            yield f"{proof.verdict.alignment}: {who}: {proof.verdict.reason}"

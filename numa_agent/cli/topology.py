@@ -6,7 +6,6 @@ import os
 import shutil
 import sys
 
-from numa_agent import config
 from numa_agent.cli import options
 from numa_agent.core.topology import Topology
 from numa_agent.core.topology_json import to_json
@@ -15,8 +14,7 @@ from numa_agent.wiring.map import read_map
 DESCRIPTION = """\
 Show how the machine's CPUs, memory, GPUs, NICs and other PCI devices hang together, as the kernel
 tells it; NVIDIA's driver adds what it knows of its GPUs. A fact that nobody gives is shown as `?`
-(null in JSON), never guessed; what is missing or
-contradicted is listed last, with the path."""
+(null in JSON), never guessed; what is missing or contradicted is listed last, with the path."""
 
 EPILOG = """\
 examples:
@@ -24,15 +22,15 @@ examples:
   numa-agent topology --host-root fixtures/sysfs/two-socket-8gpu
   numa-agent topology -o matrix
   numa-agent topology --locality-overrides repairs.yaml --nvml off
+  numa-agent topology --config /etc/numa-agent/config.yaml      in the DaemonSet: as `run` sees it
   numa-agent topology -o json | jq '.nodes[] | {id, cpus, memory_bytes}'
 
 The JSON is a stable contract: docs/topology-json.md. Exit code 1 when no CPU was found."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Declare --host-root and -o."""
-    options.add_host_root(parser)
-    options.add_devices(parser)
+    """Declare the settings and -o."""
+    options.add_settings(parser)
     parser.add_argument(
         "-o",
         "--output",
@@ -44,20 +42,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Print the map."""
-    settings = config.load(
-        None,
-        {
-            "hostRoot": str(arguments.host_root),
-            "nvml": arguments.nvml,
-            "localityOverrides": arguments.locality_overrides,
-        },
-    )
+    settings = options.settings(arguments)
     topology = read_map(settings)
     sys.stdout.write(_rendered(topology, arguments.output))
     if topology.online:
         return 0
     print(
-        f"numa-agent topology: no CPU found below {arguments.host_root}: give the folder that"
+        f"numa-agent topology: no CPU found below {settings.host_root}: give the folder that"
         " holds the machine's sys/ and proc/ with --host-root",
         file=sys.stderr,
     )

@@ -173,8 +173,8 @@ def _gpu(topology: Topology, gpu: Gpu, name: str) -> Branch:
     details = [product.strip() if nvml is None or nvml.name is None else nvml.name]
     if nvml is not None and nvml.memory_bytes is not None:
         details.append(size_text(nvml.memory_bytes))
-    if gpu.health == "lost":
-        details.append("LOST")
+    if gpu.health not in {"ok", None}:
+        details.append(str(gpu.health).upper())
     if device.driver in {"vfio-pci", "pci-stub"}:
         details.append(f"given away ({device.driver})")
     if nvml is not None and nvml.mig_mode:
@@ -188,7 +188,7 @@ def _gpu(topology: Topology, gpu: Gpu, name: str) -> Branch:
 
 def _nearest_nics(topology: Topology, gpu: Gpu) -> str:
     nics = {nic.address: nic for nic in topology.nics}
-    names = [next(iter((*nics[a].rdma, *nics[a].interfaces)), str(a)) for a in gpu.nics]
+    names = [next(iter((*nics[a].rdma, *nics[a].interfaces)), str(a)) for a in gpu.nics or ()]
     return ", ".join(names) if len(names) <= 2 else f"{len(names)} NICs"
 
 

@@ -114,8 +114,11 @@ class Cluster:
         items: list[object] = []
         for _ in range(MOST_PAGES):
             page = self._json("list", target, *self._send("list", target, query))
-            items += page["items"]
-            following = page["metadata"].get("continue")
+            found, metadata = page.get("items"), page.get("metadata")
+            if not isinstance(found, list) or not isinstance(metadata, dict):
+                raise self._error("list", target, "the answer is no list", _NO_API_SERVER)
+            items += found
+            following = metadata.get("continue")
             if not following:
                 return {**page, "items": items}
             query["continue"] = following
@@ -133,7 +136,7 @@ class Cluster:
         before = self._resource_version(target)
         query = {"fieldManager": FIELD_MANAGER, "force": "true"}
         status, text = self._send("patch", target, query, body=json.dumps(dict(manifest)))
-        after = self._json("patch", target, status, text)["metadata"]["resourceVersion"]
+        after = self._version_in("patch", target, status, text)
         outcome: Outcome = "unchanged" if after == before else "changed"
         return Applied(outcome="created" if status == 201 else outcome, resource_version=after)
 
@@ -146,7 +149,15 @@ class Cluster:
         status, text = self._send("get", target, accept=_METADATA_ONLY)
         if status == 404:
             return None
-        version: str = self._json("get", target, status, text)["metadata"]["resourceVersion"]
+        return self._version_in("get", target, status, text)
+
+    def _version_in(self, verb: str, target: _Target, status: int, text: bytes) -> str:
+        """Return the resourceVersion of the object that the server answers with."""
+        metadata = self._json(verb, target, status, text).get("metadata")
+        version = metadata.get("resourceVersion") if isinstance(metadata, dict) else None
+        if not isinstance(version, str):
+            what = "the answer has no metadata.resourceVersion"
+            raise self._error(verb, target, what, _NO_API_SERVER)
         return version
 
     def _send(
@@ -193,7 +204,7 @@ class Cluster:
         """Return the object of a 2xx answer; SourceError for any other."""
         try:
             answer = json.loads(text)
-        except ValueError:
+        except (ValueError, RecursionError):
             answer = text.decode(errors="replace")[:200].strip()
         if 200 <= status < 300 and isinstance(answer, dict):
             return answer

@@ -6,7 +6,7 @@ https://github.com/k8stopologyawareschedwg/noderesourcetopology-api).
 
 from dataclasses import dataclass
 
-from numa_agent.core.cpulist import CpuSet
+from numa_agent.core.cpulist import CpuSet, render
 from numa_agent.core.topology import NumaNode, Topology
 
 
@@ -25,6 +25,25 @@ class NodeAccount:
 
     node: NumaNode
     resources: dict[str, Amount]
+
+
+def unaccountable(topology: Topology) -> str | None:
+    """Why no true account of the machine can be given, None when it can.
+
+    An object with a part missing would take that capacity away from the scheduler, or give it some
+    that isn't there.
+    """
+    if not topology.cpu_nodes:
+        return "no NUMA node with CPUs is known"
+    for node in topology.nodes:
+        if node.cpus is None:
+            return f"the CPUs of node {node.id} are unknown"
+        if node.cpus and node.memory_bytes is None:
+            return f"the memory of node {node.id} is unknown"
+        if any(pool.total is None for pool in node.hugepages):
+            return f"the hugepages of node {node.id} are unknown"
+    homeless = topology.online.difference(*(node.cpus or () for node in topology.nodes))
+    return f"CPUs {render(homeless)} are in no node" if homeless else None
 
 
 def accounts(topology: Topology, taken: CpuSet) -> tuple[NodeAccount, ...]:

@@ -1,6 +1,6 @@
 """The map from what files, drivers and the operator say: devices are placed here."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from numa_agent.core import gpus as gpu_facts
@@ -39,7 +39,12 @@ def assemble(
             message = f"{link.level} by sysfs, {link.nvml_level} by NVML; the first is kept"
             warnings.add("link-levels-differ", f"{link.a} - {link.b}", message)
     for condition in () if nvml is None else nvml.conditions:
-        warnings.add(condition.code, "nvml", condition.message)
+        warnings.add(condition.code, condition.subject, condition.message)
+    for gpu in listed:
+        told = None if gpu.nvml is None else gpu.nvml.memory_node
+        if told is not None and told != gpu.memory_node:
+            message = f"NVML says that its memory is node {told}, no online node without CPUs"
+            warnings.add("gpu-memory-node-odd", str(gpu.device.address), message)
     memory_owners = {gpu.memory_node: gpu.device for gpu in listed if gpu.memory_node is not None}
     return Topology(
         online=facts.cpus.online,
@@ -62,17 +67,25 @@ def assemble(
 def _by_address(facts: MachineFacts, nvml: NvmlAnswers | None) -> Mapping[PciAddress, NvmlGpu]:
     """NVML's GPUs by their address.
 
-    A lost GPU doesn't give its own any more: if one GPU is without an address and one device of
-    the driver without a GPU, they are the same.
+    A lost GPU doesn't give its own any more. As NVML counts in the order of addresses, GPUs
+    without one are the driver's devices that are left over, if there are as many and all fit.
     """
     listed = () if nvml is None else nvml.gpus
     found = {gpu.address: gpu for gpu in listed if gpu.address is not None}
     nameless = [gpu for gpu in listed if gpu.address is None]
-    left = [d.address for d in facts.pci if d.driver == "nvidia" and d.address not in found]
-    virtual = {d.address for d in facts.pci if d.physical_function is not None}
-    left = [a for a in left if a.function == 0 and a not in virtual]
-    if len(nameless) == len(left) == 1:
-        found[left[0]] = nameless[0]
+    left = [
+        device.address
+        for device in facts.pci
+        if device.driver == "nvidia"
+        and device.physical_function is None
+        and device.address.function == 0
+        and device.address not in found
+    ]
+    if nameless and len(nameless) == len(left):
+        whole = found | dict(zip(left, nameless, strict=True))
+        indexes = [whole[address].index for address in sorted(whole)]
+        if len(left) == 1 or indexes == sorted(indexes):
+            return whole
     return found
 
 
@@ -102,7 +115,8 @@ def _placed(
     plain: dict[int | None, Placement] = {}
     devices = []
     for entry in facts.pci:
-        if entry.path is None and entry.local_cpus is None and not said and not corrections:
+        known_otherwise = entry.address in said or entry.address in corrections
+        if entry.path is None and entry.local_cpus is None and not known_otherwise:
             if entry.numa_node not in plain:
                 plain[entry.numa_node] = locator.place(_evidence(entry, bridges, None, None))
             placement = plain[entry.numa_node]
@@ -113,11 +127,26 @@ def _placed(
             message = f"{contradiction}; the first is kept"
             warnings.add("device-node-contradicted", str(entry.address), message)
         devices.append(_device(entry, placement))
+    devices = _with_their_functions(devices)
     unplaced = sum(device.node_source is NodeSource.UNKNOWN for device in devices)
     if unplaced:
         count = f"{unplaced} PCI devices" if unplaced > 1 else "1 PCI device"
         warnings.add("pci-node-unknown", count, "no source knows their NUMA node")
     return tuple(devices)
+
+
+def _with_their_functions(devices: Sequence[PciDevice]) -> list[PciDevice]:
+    """Put virtual functions that nothing places where their physical function is."""
+    virtual = {device.physical_function for device in devices} - {None}
+    physical = {device.address: device for device in devices if device.address in virtual}
+    return [
+        replace(device, node=owner.node, nodes=owner.nodes, node_source=owner.node_source)
+        if device.node_source is NodeSource.UNKNOWN
+        and device.physical_function is not None
+        and (owner := physical.get(device.physical_function)) is not None
+        else device
+        for device in devices
+    ]
 
 
 def _evidence(
@@ -126,11 +155,11 @@ def _evidence(
     override: int | None,
     gpu: NvmlGpu | None,
 ) -> Evidence:
-    above = () if entry.path is None else reversed(entry.path.bridges)
+    above = () if entry.path is None else reversed((*entry.path.above, *entry.path.bridges))
     return Evidence(
         override=override,
         numa_node=entry.numa_node,
-        bridges=(bridges.get(name) for name in above),
+        bridges=tuple(bridges.get(name) for name in above),
         local_cpus=entry.local_cpus,
         nvml_nodes=None if gpu is None else gpu.memory_nodes,
     )
@@ -139,7 +168,7 @@ def _evidence(
 def _device(entry: PciFacts, placement: Placement) -> PciDevice:
     return PciDevice(
         address=entry.address,
-        kind=device_kind(entry.class_code, entry.vendor),
+        kind=device_kind(entry.class_code, entry.vendor, entry.device),
         class_code=entry.class_code,
         vendor=entry.vendor,
         device=entry.device,
@@ -167,11 +196,14 @@ def _corrections(
             message = f"{entry.text}: nodes with CPUs are {render(with_cpus)}; it is left out"
             warnings.add("bad-override", "locality overrides", message)
     usable = Overrides(tuple(entry for entry in overrides.entries if entry.node in with_cpus))
-    return {
-        device.address: found.node
-        for device in facts.pci
-        if (found := usable.of(device.address)) is not None
-    }
+    corrections: dict[PciAddress, int] = {}
+    for device in facts.pci:
+        found = usable.of(device.address)
+        if found is None and device.physical_function is not None:
+            found = usable.of(device.physical_function)
+        if found is not None:
+            corrections[device.address] = found.node
+    return corrections
 
 
 def _beside_their_gpus(

@@ -71,21 +71,19 @@ def desired(
     pods: Iterable[Pod],
     topology: Topology,
     kubelet_exclusive: Mapping[str, CpuSet],
-    *,
-    complete: bool = True,
 ) -> Desired:
     """The targets of all running containers whose pod has a valid assignment.
 
     An assignment is refused whole when it can't be read, names a CPU that isn't online, overlaps
     CPUs that an earlier pod of the list holds, or when kubelet's static policy gave the pod or
-    the CPUs out. `kubelet_exclusive` has CPUs by the uid that kubelet knows a pod by, also of dead
-    pods, whose CPUs are free; where `pods` aren't `complete`, an unlisted pod counts as alive.
-    A finished pod holds nothing.
+    the CPUs out (`kubelet_exclusive`: CPUs by the uid that kubelet knows a pod by). All of those
+    count as held: a pod that isn't listed may be newer than the list, and kubelet itself clears
+    dead pods away. A finished pod's assignment holds nothing.
     """
     targets: list[Target] = []
     refusals: list[Refusal] = []
     listed = list(pods)
-    holders = _held_by_kubelet(listed, kubelet_exclusive, complete=complete)
+    holders = _held_by_kubelet(listed, kubelet_exclusive)
     taken: set[int] = set(holders)
     for pod in listed:
         if pod.finished:
@@ -120,16 +118,15 @@ def steps(targets: Iterable[Target], observed: Mapping[str, Cgroup]) -> tuple[St
 
 
 def _held_by_kubelet(
-    pods: Iterable[Pod], kubelet_exclusive: Mapping[str, CpuSet], *, complete: bool
+    pods: Iterable[Pod], kubelet_exclusive: Mapping[str, CpuSet]
 ) -> dict[int, str]:
-    """Who holds each CPU that kubelet's static policy gave to a pod that may be alive."""
-    names = {pod.cgroup_uid: None if pod.finished else pod.full_name for pod in pods}
-    holders: dict[int, str] = {}
-    for uid, cpus in kubelet_exclusive.items():
-        name = names.get(uid, None if complete else f"with the uid {uid}")
-        if name is not None:
-            holders |= dict.fromkeys(cpus, f"kubelet's CPU manager, for pod {name}")
-    return holders
+    """Who holds each CPU that kubelet's static policy gave out."""
+    names = {pod.cgroup_uid: f"pod {pod.full_name}" for pod in pods}
+    return {
+        cpu: f"kubelet's CPU manager, for {names.get(uid, f'the pod with uid {uid}')}"
+        for uid, cpus in sorted(kubelet_exclusive.items())
+        for cpu in cpus
+    }
 
 
 def _targets(pod: Pod, cpus: CpuSet) -> Sequence[Target]:
@@ -157,6 +154,10 @@ def _refusal(
         online = cpulist.render(topology.online)
         message = f"{said}, of which {cpulist.render(missing)} aren't online (online: {online})"
         return Refusal(pod=pod, code="cpus-not-online", message=message)
+    homeless = assignment.cpus.difference(*(node.cpus or () for node in topology.nodes))
+    if homeless:
+        message = f"{said}, of which {cpulist.render(homeless)} are in no known NUMA node"
+        return Refusal(pod=pod, code="cpus-without-node", message=message)
     taken = sorted(cpu for cpu in assignment.cpus if cpu in holders)
     if taken:
         message = f"{said}, of which {cpulist.render(taken)} belong to {holders[taken[0]]}"

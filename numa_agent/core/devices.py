@@ -32,7 +32,15 @@ _ACCELERATOR_VENDORS = {0x1DA3, 0x19E5, 0x1BCF}
 _DISPLAY = {0x0300, 0x0302, 0x0380}
 _ACCELERATOR = 0x1200
 _CO_PROCESSOR = 0x0B40
-_NIC = {0x0200, 0x0207}
+_NIC = {0x0200, 0x0207, 0x0208}
+"""Ethernet, InfiniBand and fabric controllers (Omni-Path)."""
+
+_OTHER_NETWORK, _MELLANOX = 0x0280, 0x15B3
+"""ConnectX-3 in its dual-protocol mode calls itself another network controller."""
+
+_MANAGEMENT_CHIPS = {(AMD, 0x515E), (AMD, 0x4752)}
+"""ATI's ES1000 and Rage XL, displays of servers' management controllers."""
+
 _NVME = 0x0108
 _OTHER_BRIDGE = 0x0680
 _BY_VENDOR = {*_DISPLAY, _ACCELERATOR, _CO_PROCESSOR, _OTHER_BRIDGE}
@@ -50,11 +58,17 @@ class DeviceKind(StrEnum):
 
 
 @lru_cache(maxsize=1024)  # hundreds of functions share a few dozen classes
-def device_kind(class_code: int | None, vendor: int | None) -> DeviceKind | None:
-    """The kind of a function with this class (0xCCSSPP) and vendor, None when they don't tell."""
+def device_kind(
+    class_code: int | None, vendor: int | None, device: int | None = None
+) -> DeviceKind | None:
+    """The kind of a function of this class (0xCCSSPP) and these ids, None when they don't tell."""
     if class_code is None:
         return None
     subclass = class_code >> 8
+    if (vendor, device) in _MANAGEMENT_CHIPS:
+        return DeviceKind.OTHER
+    if subclass == _OTHER_NETWORK:
+        return DeviceKind.NIC if vendor == _MELLANOX else DeviceKind.OTHER
     if subclass in _NIC:
         return DeviceKind.NIC
     if subclass == _NVME:
@@ -126,21 +140,20 @@ class Gpu:
 
     `cpus` are the online CPUs of its node that aren't isolated, None where the node is unknown.
     `memory_node` is the NUMA node that its own memory is, on machines where that is one. `nics`
-    are the nearest NICs, all of them on a tie. `nvml` is None where NVML doesn't know it.
+    are the nearest NICs, all of them on a tie, None where that can't be told. `nvml` is None where
+    NVML doesn't know it.
     """
 
     device: PciDevice
     cpus: CpuSet | None
     memory_node: int | None
-    nics: tuple[PciAddress, ...]
+    nics: tuple[PciAddress, ...] | None
     nvml: NvmlGpu | None
 
     @property
     def health(self) -> str | None:
-        """`ok` or `lost` (fell off the bus) by NVML, None where nobody tells."""
-        if self.nvml is None:
-            return None
-        return "lost" if self.nvml.lost else "ok"
+        """`ok`, `lost` (fell off the bus) or `reset-required` by NVML, None where nobody tells."""
+        return None if self.nvml is None else self.nvml.health
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -149,7 +162,8 @@ class Link:
 
     `level` is None where it can't be told. `nvlinks` counts the active NVLinks between two GPUs,
     through a switch if `switched`; None where no driver tells. `bytes_per_second` is theirs
-    together, in one direction. `p2p` says by operation whether the driver allows it.
+    together, in one direction. `p2p` says by operation whether the driver allows it, None for two
+    that aren't both GPUs which NVML knows.
     """
 
     a: PciAddress
@@ -157,6 +171,6 @@ class Link:
     level: Level | None
     nvml_level: Level | None
     nvlinks: int | None
-    switched: bool
+    switched: bool | None
     bytes_per_second: int | None
-    p2p: Mapping[str, str]
+    p2p: Mapping[str, str | None] | None

@@ -19,6 +19,9 @@ NVLINK_BYTES_PER_SECOND = {
 }
 """One link in one direction, by NVML's version number: 1 is 1.0, 2 to 6 2.0 to 4.0, 7 is 5.0."""
 
+P2P_OPERATIONS = ("read", "write", "nvlink", "atomics", "pci")
+"""What the driver is asked about two GPUs."""
+
 _P2P_STATUS = {
     0: "ok",
     1: "chipset not supported",
@@ -31,6 +34,7 @@ _P2P_STATUS = {
 _TO_GPU, _TO_SWITCH = 0, 2
 
 _NEAREST_FIRST = tuple(Level)
+_BY_NODE = {Level.NODE, Level.SYS}
 
 
 def is_gpu(device: PciDevice, named: frozenset[PciAddress]) -> bool:
@@ -56,17 +60,21 @@ def gpus(
     `memory_nodes` are the nodes of GPUs' own memory as the kernel driver's files tell them.
     """
     cpus = {node.id: node.cpus for node in nodes}
+    without_cpus = {node for node, own in cpus.items() if own == frozenset()}
     nics = [device for device in devices if _is_nic(device)]
+    named = frozenset((*nvml, *memory_nodes))
     return tuple(
         Gpu(
             device=device,
             cpus=_beside(device, cpus, isolated),
-            memory_node=_memory_node(nvml.get(device.address), memory_nodes.get(device.address)),
+            memory_node=_memory_node(
+                nvml.get(device.address), memory_nodes.get(device.address), without_cpus
+            ),
             nics=_nearest(device, nics),
             nvml=nvml.get(device.address),
         )
         for device in devices
-        if is_gpu(device, frozenset((*nvml, *memory_nodes)))
+        if is_gpu(device, named)
     )
 
 
@@ -84,8 +92,10 @@ def _is_nic(device: PciDevice) -> bool:
     return device.kind is DeviceKind.NIC and device.physical_function is None
 
 
-def _memory_node(nvml: NvmlGpu | None, by_files: int | None) -> int | None:
-    return by_files if nvml is None or nvml.memory_node is None else nvml.memory_node
+def _memory_node(nvml: NvmlGpu | None, by_files: int | None, without: set[int]) -> int | None:
+    """The node of a GPU's memory; a number that isn't an online node without CPUs is none."""
+    said = by_files if nvml is None or nvml.memory_node is None else nvml.memory_node
+    return said if said in without else None
 
 
 def _beside(
@@ -95,11 +105,15 @@ def _beside(
     return None if own is None else own - isolated
 
 
-def _nearest(device: PciDevice, nics: Iterable[PciDevice]) -> tuple[PciAddress, ...]:
+def _nearest(device: PciDevice, nics: Iterable[PciDevice]) -> tuple[PciAddress, ...] | None:
+    """The NICs at the nearest level; None where one whose level is unknown may be nearer."""
     levels = {nic.address: level(device.path, nic.path, device.node, nic.node) for nic in nics}
-    known = {nic: _NEAREST_FIRST.index(found) for nic, found in levels.items() if found}
-    least = min(known.values(), default=None)
-    return tuple(sorted(nic for nic, rank in known.items() if rank == least))
+    ranks = {nic: _NEAREST_FIRST.index(found) for nic, found in levels.items() if found}
+    least = min(ranks.values(), default=None)
+    # Only beyond the host bridge does a level depend on a node, and so may be unknown.
+    if None in levels.values() and (least is None or _NEAREST_FIRST[least] in _BY_NODE):
+        return None
+    return tuple(sorted(nic for nic, rank in ranks.items() if rank == least))
 
 
 def _link(a: PciDevice, b: PciDevice, gpu_a: Gpu | None, gpu_b: Gpu | None) -> Link:
@@ -109,18 +123,21 @@ def _link(a: PciDevice, b: PciDevice, gpu_a: Gpu | None, gpu_b: Gpu | None) -> L
     active: Sequence[NvLink] | None = () if gpu_a is None or gpu_b is None else None
     switched = False
     nvml_level = None
-    p2p: dict[str, str] = {}
+    p2p: dict[str, str | None] | None = None
     if nvml_a is not None and nvml_b is not None:
-        active, switched = _nvlinks(nvml_a, nvml_b)
         nvml_level = _nvml_level(nvml_a, nvml_b)
-        p2p = _p2p(nvml_a, nvml_b.index)
+        p2p = _p2p(nvml_a, nvml_b)
+        active, switched = _nvlinks(nvml_a, nvml_b)
+        if switched and p2p["nvlink"] not in {"ok", "unknown", None}:
+            # Links into a switch aren't a connection to everybody on it.
+            active, switched = (), False
     return Link(
         a=a.address,
         b=b.address,
         level=level(a.path, b.path, a.node, b.node),
         nvml_level=nvml_level,
         nvlinks=None if active is None else len(active),
-        switched=switched,
+        switched=None if active is None else switched,
         bytes_per_second=_bandwidth(active),
         p2p=p2p,
     )
@@ -187,9 +204,13 @@ def _bandwidth(active: Iterable[NvLink] | None) -> int | None:
     return total
 
 
-def _p2p(gpu: NvmlGpu, other: int) -> dict[str, str]:
+def _p2p(a: NvmlGpu, b: NvmlGpu) -> dict[str, str | None]:
+    """What the driver allows between two GPUs, by either's word; None where both are mute."""
+    statuses = {
+        name: a.p2p.get(name, {}).get(b.index, b.p2p.get(name, {}).get(a.index))
+        for name in P2P_OPERATIONS
+    }
     return {
-        operation: _P2P_STATUS.get(statuses[other], "unknown")
-        for operation, statuses in sorted(gpu.p2p.items())
-        if other in statuses
+        name: None if status is None else _P2P_STATUS.get(status, "unknown")
+        for name, status in statuses.items()
     }

@@ -34,11 +34,13 @@ class PciPath:
     """Where a device hangs.
 
     `roots` are the host bridges' buses, outermost first (a second one behind an Intel VMD),
-    `bridges` those below the last of them, nearest to the host first.
+    `bridges` those below the last of them, nearest to the host first, `above` the functions
+    between the roots.
     """
 
     roots: tuple[str, ...]
     bridges: tuple[str, ...]
+    above: tuple[str, ...] = ()
 
 
 def parse_path(link: str) -> PciPath | None:
@@ -51,8 +53,15 @@ def parse_path(link: str) -> PciPath | None:
     roots = [position for position in roots if ":" in parts[position]]
     if not roots:
         return None
-    bridges = tuple(parts[roots[-1] + 1 :])
-    return PciPath(tuple(parts[position] for position in roots), bridges)
+    return PciPath(
+        roots=tuple(parts[position] for position in roots),
+        bridges=tuple(parts[roots[-1] + 1 :]),
+        above=tuple(
+            part
+            for position, part in enumerate(parts[roots[0] : roots[-1]], roots[0])
+            if position not in roots
+        ),
+    )
 
 
 def level(

@@ -21,6 +21,11 @@ class NvmlError:
     argument: int | None
     error: str
 
+    @property
+    def of_pair(self) -> bool:
+        """Whether the call was on two GPUs, so that the error may be the other's."""
+        return self.call.startswith(("common_ancestor", "p2p_"))
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MigInstance:
@@ -81,13 +86,50 @@ class NvmlGpu:
     lost: bool
     errors: tuple[NvmlError, ...]
 
+    @property
+    def opened(self) -> bool:
+        """Whether the driver gave a handle; nothing more is known of a GPU without one."""
+        return all(error.call != "handle" for error in self.errors)
+
+    @property
+    def health(self) -> str | None:
+        """`lost`, `reset-required` or `ok`; None where the driver told nothing of the GPU."""
+        own = {error.error for error in self.errors if not error.of_pair}
+        if self.lost or "GpuIsLost" in own:
+            return "lost"
+        if "ResetRequired" in own:
+            return "reset-required"
+        return "ok" if self.opened and self._answered() else None
+
+    def _answered(self) -> bool:
+        facts = (
+            self.address,
+            self.uuid,
+            self.minor,
+            self.name,
+            self.memory_bytes,
+            self.persistence,
+            self.memory_node,
+            self.addressing_mode,
+            self.c2c,
+            self.memory_nodes,
+            self.mig_mode,
+            self.fabric,
+        )
+        lists = (self.mig, self.nvlinks, self.common_ancestors, *self.p2p.values())
+        return any(fact is not None for fact in facts) or any(lists)
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NvmlCondition:
-    """Why NVML as a whole gives less than it could, and what to do; `code` is stable."""
+    """Why NVML gives less than it could, and what to do; `code` is stable.
+
+    `subject` is the GPU's PCI address, `GPU 3` where that isn't known, or `nvml` as a whole.
+    """
 
     code: str
     message: str
+    subject: str = "nvml"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -2,12 +2,14 @@
 
 The file is YAML, an address or an inclusive range of addresses to a node's id:
 
-    "0000:3b:00.0": 1
-    "0000:80:00.0-0000:ff:1f.7": 1
+    0000:3b:00.0: 1
+    0000:80:00.0-0000:ff:1f.7: 1
 """
 
-from collections.abc import Mapping
+import re
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from typing import Any
 
 from numa_agent.core.pci import PciAddress
 
@@ -35,26 +37,43 @@ class Overrides:
         return next(fitting, None)
 
 
-def parse(document: Mapping[object, object]) -> Overrides:
-    """The entries of the file; each that can't be used is a problem, a sentence that names it."""
-    entries: list[Override] = []
+_NODE = re.compile("0|[1-9][0-9]{0,9}")
+
+
+def parse(document: Mapping[Any, object] | Iterable[tuple[object, object]]) -> Overrides:
+    """The entries of the file; each that can't be used is a problem, a sentence that names it.
+
+    A node is an integer or its decimal text. Of entries for the same devices the first holds.
+    """
+    pairs = document.items() if isinstance(document, Mapping) else document
+    entries: dict[tuple[PciAddress, PciAddress], Override] = {}
     problems: list[str] = []
-    for key, value in document.items():
+    for key, value in pairs:
         try:
-            entries.append(_entry(key, value))
+            entry = _entry(key, value)
+            first = entries.setdefault((entry.first, entry.last), entry)
+            if first is not entry:
+                raise ValueError(f"given more than once, {first.text!r} holds")
         except ValueError as error:
             problems.append(f"{key!r}: {value!r}: {error}")
-    return Overrides(tuple(entries), tuple(problems))
+    return Overrides(tuple(entries.values()), tuple(problems))
 
 
 def _entry(key: object, value: object) -> Override:
     if not isinstance(key, str):
-        raise ValueError("an address must be text: put it in quotes")
-    if not isinstance(value, int) or isinstance(value, bool) or value < 0:
-        raise ValueError("a node is a number from 0")
+        raise ValueError("an address must be text")
+    node = _node(value)
     first, dash, last = key.partition("-")
     low = PciAddress.parse(first.strip())
     high = PciAddress.parse(last.strip()) if dash else low
     if high < low:
         raise ValueError("the range ends before it starts")
-    return Override(first=low, last=high, node=value, text=f"{key}: {value}")
+    return Override(first=low, last=high, node=node, text=f"{key}: {node}")
+
+
+def _node(value: object) -> int:
+    if isinstance(value, str) and _NODE.fullmatch(value):
+        return int(value)
+    if not isinstance(value, int) or isinstance(value, bool) or value < 0:
+        raise ValueError("a node is a number from 0")
+    return value

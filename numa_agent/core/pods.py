@@ -12,11 +12,12 @@ from numa_agent.core.documents import Document, items, mapping, text, texts
 
 # The ids below become parts of cgroup paths, so nothing but these forms may pass.
 _UID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}|[0-9a-f]{32}")
-_CONTAINER_ID = re.compile(r"(?P<runtime>[a-z][a-z0-9-]*)://(?P<id>[0-9a-f]{64})")
+_CONTAINER_ID = re.compile(r"[a-z][a-z0-9-]*://(?P<id>[0-9a-f]{64})")
 
 _FINISHED = {"Succeeded", "Failed"}
 
 _CONFIG_HASH = "kubernetes.io/config.hash"
+_MIRROR = "kubernetes.io/config.mirror"
 
 
 class QosClass(StrEnum):
@@ -33,7 +34,6 @@ class Container:
 
     name: str
     id: str | None
-    runtime: str | None
     running: bool
 
 
@@ -65,34 +65,45 @@ class Pod:
 
     @property
     def cgroup_uid(self) -> str:
-        """The uid in its cgroup's name: a static pod's is its config's hash, not its own uid."""
+        """The uid in its cgroup's name: a static pod's is its config's hash, not its own uid.
+
+        Only kubelet's mirror of a static pod counts: anybody may write the hash's annotation.
+        """
+        if _MIRROR not in self.annotations:
+            return self.uid
         return self.annotations.get(_CONFIG_HASH, self.uid)
 
 
 @dataclass(frozen=True, slots=True)
 class PodsRead:
-    """The pods of a list, and for each that can't be used a sentence that names it."""
+    """The pods of a list, and sentences that name what of it can't be used.
+
+    `left_out` says whether a pod is missing, so that what is free can't be told.
+    """
 
     pods: tuple[Pod, ...]
     problems: tuple[str, ...]
+    left_out: bool = False
 
 
 def parse_pods(pod_list: Document) -> PodsRead:
     """The pods of a v1 PodList, those that started first ahead; a bad one costs itself alone."""
     pods: list[Pod] = []
     problems: list[str] = []
+    left_out = False
     for item in items(pod_list.get("items")):
         try:
-            pods.append(_pod(mapping(item)))
+            pods.append(_pod(mapping(item), problems))
         except ValueError as error:
             # A finished pod holds nothing, and one that was never admitted lacks half its status.
             if mapping(mapping(item).get("status")).get("phase") not in _FINISHED:
                 problems.append(str(error))
+                left_out = True
     pods.sort(key=lambda pod: (pod.started or "~", pod.namespace, pod.name, pod.uid))
-    return PodsRead(tuple(pods), tuple(sorted(problems)))
+    return PodsRead(tuple(pods), tuple(sorted(problems)), left_out)
 
 
-def _pod(item: Document) -> Pod:
+def _pod(item: Document, problems: list[str]) -> Pod:
     metadata, status = mapping(item.get("metadata")), mapping(item.get("status"))
     namespace, name = text(metadata.get("namespace")), text(metadata.get("name"))
     if namespace is None or name is None:
@@ -107,7 +118,7 @@ def _pod(item: Document) -> Pod:
         started=text(status.get("startTime")) or "",
         qos=_qos(status.get("qosClass"), full_name),
         annotations=annotations,
-        containers=tuple(_containers(status, full_name)),
+        containers=tuple(_containers(status, full_name, problems)),
     )
     for uid in (pod.uid, pod.cgroup_uid):
         if _UID.fullmatch(uid) is None:
@@ -122,24 +133,23 @@ def _qos(value: object, full_name: str) -> QosClass:
         raise ValueError(f"{full_name} is left out: qosClass {value!r} isn't known") from None
 
 
-def _containers(status: Document, full_name: str) -> Iterator[Container]:
+def _containers(status: Document, full_name: str, problems: list[str]) -> Iterator[Container]:
     for field in ("initContainerStatuses", "containerStatuses", "ephemeralContainerStatuses"):
         for entry in items(status.get(field)):
-            yield _container(mapping(entry), full_name)
+            yield _container(mapping(entry), full_name, problems)
 
 
-def _container(status: Document, full_name: str) -> Container:
+def _container(status: Document, full_name: str, problems: list[str]) -> Container:
     name = text(status.get("name")) or "?"
     full_id = text(status.get("containerID"))
     match = _CONTAINER_ID.fullmatch(full_id) if full_id else None
     if full_id and match is None:
-        raise ValueError(
-            f"{full_name} is left out: container {name} has the id {full_id[:100]!r}, which isn't"
-            " a runtime's name and 64 hexadecimal digits"
+        problems.append(
+            f"{full_name}: container {name} is left alone: its id {full_id[:100]!r} isn't a"
+            " runtime's name and 64 hexadecimal digits"
         )
     return Container(
         name=name,
         id=match["id"] if match else None,
-        runtime=match["runtime"] if match else None,
         running=isinstance(mapping(status.get("state")).get("running"), Mapping),
     )

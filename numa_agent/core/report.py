@@ -29,7 +29,7 @@ class Proof:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Publication:
-    """The object rendered and what became of it: created, changed, unchanged or not sent."""
+    """The object, and what became of it: created, changed, unchanged, not sent or failed."""
 
     manifest: Mapping[str, object]
     outcome: str
@@ -37,7 +37,10 @@ class Publication:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Report:
-    """One pass. `failures` are sources that gave nothing; `problems` are pods left out."""
+    """One pass. `failures` are sources that gave nothing, `problems` pods or containers left out.
+
+    `looked` says whether the pods and kubelet's CPUs were known, so that binding was looked at.
+    """
 
     topology: Topology
     publication: Publication | None
@@ -46,6 +49,7 @@ class Report:
     proofs: tuple[Proof, ...]
     problems: tuple[str, ...]
     failures: tuple[str, ...]
+    looked: bool
 
     @property
     def good(self) -> bool:

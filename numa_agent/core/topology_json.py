@@ -108,7 +108,7 @@ def _gpu(gpu: Gpu) -> Json:
         **_place(device),
         "cpus": _set(gpu.cpus),
         "memory_node": gpu.memory_node,
-        "nics": [str(nic) for nic in gpu.nics],
+        "nics": None if gpu.nics is None else [str(nic) for nic in gpu.nics],
         "health": gpu.health,
         **_said_by(nvml),
     }
@@ -118,7 +118,7 @@ def _said_by(nvml: NvmlGpu | None) -> Json:
     """What NVML adds, all of it null where NVML doesn't know the GPU."""
     if nvml is None:
         facts = dict.fromkeys(_NVML_FACTS)
-        return {**facts, "mig": [], "fabric": None, "errors": []}
+        return {**facts, "mig": None, "fabric": None, "errors": None}
     return {
         **{name: getattr(nvml, name) for name in _NVML_FACTS},
         "mig": [_mig(instance) for instance in nvml.mig],
@@ -158,7 +158,7 @@ def _link(link: Link) -> Json:
         "nvlinks": link.nvlinks,
         "nvlink_switched": link.switched,
         "nvlink_bytes_per_second": link.bytes_per_second,
-        "p2p": dict(link.p2p),
+        "p2p": None if link.p2p is None else dict(link.p2p),
     }
 
 

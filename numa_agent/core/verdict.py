@@ -46,7 +46,7 @@ def _judged(
     decided: CpuSet, effective: CpuSet | None, topology: Topology
 ) -> tuple[Alignment, str]:
     if effective is None:
-        return Alignment.UNKNOWN, "the CPUs in force were not seen"
+        return Alignment.UNKNOWN, "its cgroup wasn't found, so the CPUs in force were not seen"
     said = f"CPUs {cpulist.render(effective)} are in force"
     if effective < decided:
         said += f" of {cpulist.render(decided)} decided"

@@ -49,6 +49,10 @@ _V2 = _Files("", "cpuset.cpus", "cpuset.cpus.effective")
 _V1 = _Files("cpuset/", "cpuset.cpus", "cpuset.effective_cpus")
 
 
+Put = Callable[[Path, str], None]
+"""Writes a text into a cgroup file. Raises OSError."""
+
+
 def put_to_kernel(path: Path, text: str) -> None:
     """Write a cgroup file as the kernel wants it: opened without creating it, in one write."""
     descriptor = os.open(path, _WRITE)
@@ -64,26 +68,22 @@ class CgroupFs:
     def __init__(
         self,
         host_root: Path,
-        cgroup_root: str = "",
-        put: Callable[[Path, str], None] = put_to_kernel,
+        cgroup_root: Callable[[], str] = str,
+        put: Put = put_to_kernel,
     ) -> None:
-        """Take the host root, kubelet's cgroupRoot (`/` or `/kubelet`), and what writes a file.
+        """Take the host root, what gives kubelet's cgroupRoot, and what writes a file.
 
         `put` takes a cgroup file and its new text; it raises OSError as the kernel does.
         """
         self._put = put
         self._mount = host_root / CGROUP_DIR
-        self._root = tuple(part for part in cgroup_root.split("/") if part)
-
-    @property
-    def version(self) -> int:
-        """2 for the unified hierarchy, 1 for the older one. Raises SourceError for neither."""
-        return 2 if self._files() is _V2 else 1
+        self._cgroup_root = cgroup_root
 
     def find(self, pod: Pod, container: Container) -> Cgroup | None:
         """The cgroup of a container by its id, None when it isn't there (any more)."""
         files = self._files()
-        for pod_path in _pod_paths(pod, self._root):
+        root = tuple(part for part in self._cgroup_root().split("/") if part)
+        for pod_path in _pod_paths(pod, root):
             for name in self._names(files.base + pod_path):
                 match = _LEAF.fullmatch(name)
                 if match is not None and match["id"] == container.id:

@@ -18,10 +18,16 @@ from numa_agent.core.errors import SourceError
 def read_exclusive_cpus(host_root: Path) -> Mapping[str, CpuSet]:
     """The CPUs that kubelet's static policy gave to a pod's containers, by pod uid.
 
-    None at all without a state file or with another policy. Raises SourceError when the file is
-    there and can't be understood: these CPUs must not be touched by mistake.
+    None at all without a state file or with another policy. Raises SourceError without kubelet's
+    directory, or when the file can't be understood: these CPUs must not be touched by mistake.
     """
-    path = host_root / KUBELET_DIR / "cpu_manager_state"
+    folder = host_root / KUBELET_DIR
+    if not folder.is_dir():
+        raise SourceError(
+            f"{folder}: not there, so kubelet's exclusive CPUs are unknown and no CPU is given"
+            " out; mount the host's kubelet directory"
+        )
+    path = folder / "cpu_manager_state"
     content = _content(path)
     if content is None:
         return {}

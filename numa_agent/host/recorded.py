@@ -3,20 +3,16 @@
 The folder's format is docs/recorded-machines.md.
 """
 
-import ctypes
 import errno
 import json
 import os
 from pathlib import Path
 
-from numa_agent.config import CGROUP_DIR, CPU_DIR, RECORDED_ANSWERS, RECORDED_MARK
+from numa_agent.config import CPU_DIR, RECORDED_ANSWERS, RECORDED_MARK
 from numa_agent.core import cpulist
 from numa_agent.core.cpulist import CpuSet
 from numa_agent.core.documents import Document, mapping
 from numa_agent.core.errors import SourceError
-
-# cgroup2's and cgroup v1's f_type, from include/uapi/linux/magic.h.
-_KERNEL_CGROUPS = {0x63677270, 0x27E0EB}
 
 _V2_EFFECTIVE = "cpuset.cpus.effective"
 _V1_EFFECTIVE = "cpuset.effective_cpus"
@@ -43,14 +39,6 @@ def read_answer(host_root: Path, name: str) -> Document:
     return mapping(answer)
 
 
-def is_kernel_cgroup(path: Path) -> bool:
-    """Whether a path lies in a kernel's cgroup filesystem, which a folder may link to."""
-    buffer = ctypes.create_string_buffer(256)
-    if ctypes.CDLL(None).statfs(os.fsencode(path), buffer) != 0:
-        return False
-    return ctypes.c_long.from_buffer(buffer).value in _KERNEL_CGROUPS
-
-
 class RecordedKernel:
     """Writes cpuset files of a folder by the kernel's rules, and keeps its effective files true.
 
@@ -61,32 +49,40 @@ class RecordedKernel:
 
     def __init__(self, host_root: Path) -> None:
         """Take the recorded machine's folder."""
-        self._cgroups = host_root / CGROUP_DIR
+        self._root = host_root.resolve()
         self._cpu = host_root / CPU_DIR
 
     def put(self, path: Path, text: str) -> None:
-        """Write a CPU list into a cpuset file. Raises OSError as the kernel does."""
-        group = path.parent
+        """Write a CPU list into a cpuset file. Raises OSError as the kernel does.
+
+        A file outside the folder, where a link may lead, is never written.
+        """
+        if not path.resolve().is_relative_to(self._root):
+            raise _refused(errno.EXDEV, path)
         if not path.is_file():
             raise _refused(errno.ENOENT, path)
-        cpus = cpulist.parse(text)
+        try:
+            changes = self._changes(path, cpulist.parse(text))
+        except ValueError as error:
+            raise OSError(errno.EIO, str(error), str(path)) from error
+        for file, cpus in changes.items():
+            file.write_text(cpulist.render(cpus) + "\n")
+
+    def _changes(self, path: Path, cpus: CpuSet) -> dict[Path, CpuSet]:
+        """Every file that the write changes, with its new set."""
+        group = path.parent
         possible = _read(self._cpu / "possible") or _read(self._cpu / "present")
         if possible and cpus and max(cpus) > max(possible):
             raise _refused(errno.ERANGE, path)
-        if (group / _V1_EFFECTIVE).exists():
-            self._check_v1(path, cpus)
-            path.write_text(text)
-            (group / _V1_EFFECTIVE).write_text(text)
-            return
         if not cpus and _populated(group):
             raise _refused(errno.ENOSPC, path)
-        path.write_text(text)
-        _settle(group, _read(group.parent / _V2_EFFECTIVE))
+        if (group / _V1_EFFECTIVE).exists():
+            self._check_v1(path, cpus)
+            return {path: cpus, group / _V1_EFFECTIVE: cpus}
+        return {path: cpus} | _in_force(group, _read(group.parent / _V2_EFFECTIVE), cpus)
 
     def _check_v1(self, path: Path, cpus: CpuSet) -> None:
         group = path.parent
-        if not cpus and _populated(group):
-            raise _refused(errno.ENOSPC, path)
         if cpus - _read(self._cpu / "online"):
             raise _refused(errno.EINVAL, path)
         if (group.parent / path.name).exists() and cpus - _read(group.parent / path.name):
@@ -95,13 +91,14 @@ class RecordedKernel:
             raise _refused(errno.EBUSY, path)
 
 
-def _settle(group: Path, parent: CpuSet) -> None:
-    """Set what is in force in a v2 group and below it."""
-    effective = _read(group / "cpuset.cpus") & parent or parent
-    (group / _V2_EFFECTIVE).write_text(cpulist.render(effective) + "\n")
+def _in_force(group: Path, parent: CpuSet, cpus: CpuSet) -> dict[Path, CpuSet]:
+    """The effective files of a v2 group and those below it, once its set is `cpus`."""
+    effective = cpus & parent or parent
+    changes = {group / _V2_EFFECTIVE: effective}
     for child in sorted(group.iterdir()):
         if (child / _V2_EFFECTIVE).is_file():
-            _settle(child, effective)
+            changes |= _in_force(child, effective, _read(child / "cpuset.cpus"))
+    return changes
 
 
 def _populated(group: Path) -> bool:

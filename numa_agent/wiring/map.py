@@ -12,26 +12,36 @@ from numa_agent.core.topology import Topology
 from numa_agent.host.recorded import is_recorded
 from numa_agent.host.sysfs import read_facts
 
+AskNvml = Callable[[bool], NvmlAnswers | None]
+"""Asks NVML, told whether GPUs are expected; None where there is nobody to ask."""
+
 
 def read_map(config: Config) -> Topology:
     """The map of the machine that the configuration names, with what NVML adds where it may ask.
 
-    Raises SourceError when the host root can't be opened.
+    Raises SourceError when the host root can't be opened, ConfigError for unusable settings.
     """
-    with _nvml(config) as ask:
-        facts = read_facts(config.host_root)
-        nvml = ask(any(_is_nvidia_gpu(device) for device in facts.pci))
+    with asking_nvml(config) as ask:
+        return assembled(config, ask)
+
+
+def assembled(config: Config, ask: AskNvml) -> Topology:
+    """The map as it is now. Raises as read_map."""
+    facts = read_facts(config.host_root)
+    nvml = ask(any(_is_nvidia_gpu(device) for device in facts.pci))
     return assemble(facts, nvml=nvml, overrides=read_overrides(config.locality_overrides))
 
 
 def _is_nvidia_gpu(device: PciFacts) -> bool:
-    kind = device_kind(device.class_code, device.vendor)
-    return kind is DeviceKind.GPU and device.vendor == NVIDIA
+    """Whether NVML should know a device: one of NVIDIA's that isn't given away to a guest."""
+    kind = device_kind(device.class_code, device.vendor, device.device)
+    given_away = device.driver in {"vfio-pci", "pci-stub"} or device.physical_function is not None
+    return device.vendor == NVIDIA and kind in {DeviceKind.GPU, None} and not given_away
 
 
 @contextmanager
-def _nvml(config: Config) -> Iterator[Callable[[bool], NvmlAnswers | None]]:
-    """What asks NVML, told whether GPUs are expected: recorded or live; a bare folder has none."""
+def asking_nvml(config: Config) -> Iterator[AskNvml]:
+    """What asks NVML, recorded or live, open as long as it is needed; a bare folder has none."""
     if config.nvml == "off":
         yield lambda _: None
         return

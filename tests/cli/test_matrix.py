@@ -130,11 +130,27 @@ def test_other_accelerators_have_a_name_and_numbers_of_their_own() -> None:
     assert names(*pci) == ["ACC0", "GPU0", "ACC1"]
 
 
-def test_more_gpus_than_letters_are_question_marks_and_no_error() -> None:
-    pci = [function(f"0000:{bus:02x}:00.0") for bus in range(1, 29)]
+def test_more_gpus_than_letters_have_two_letters() -> None:
+    pci = [function(f"0000:{bus:02x}:00.0") for bus in range(1, 31)]
     found = names(*pci, nvml=answers(nvml_gpu(0, "0000:01:00.0")))
     assert found[:2] == ["GPU0", "GPUa"]
-    assert found[-2:] == ["GPUz", "GPU?"]
+    assert found[-4:] == ["GPUz", "GPUaa", "GPUab", "GPUac"]
+
+
+def test_rows_and_columns_are_in_the_order_that_people_count() -> None:
+    nvml = answers(nvml_gpu(0, D), nvml_gpu(1, B))
+    pci = [function(A, vendor=AMD, numa=0), function(B, numa=0), function(D, numa=1)]
+    printed = text(*pci, nic(C, numa=1), nvml=nvml)
+    rows = parse(printed)
+    assert list(rows) == ["GPU0", "GPU1", "GPUa", "NIC0"]
+    assert list(rows["NIC0"].cells) == list(rows)
+    assert [rows[name].nodes for name in rows] == ["1", "0", "0", "1"]
+    start = printed.index("GPU legend:")
+    assert f"  GPU0: {D}\n  GPU1: {B}\n  GPUa: {A}\n" in printed[start:]
+
+
+def test_the_legend_says_that_isolated_cpus_are_left_out() -> None:
+    assert "  CPU Affinity: the node's online CPUs without isolated ones" in text(function(A))
 
 
 def test_nics_are_those_with_rdma_and_all_of_them_only_where_none_has() -> None:

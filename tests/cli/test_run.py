@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from numa_agent.cli import main
+from numa_agent.cli import demo, main
+from numa_agent.config import load
 from tests.recorded import machine
 
 
@@ -59,10 +60,13 @@ def test_an_assignment_that_cannot_be_followed_is_refused_by_name_and_costs_that
     )
     path.write_text(json.dumps(pods))
     assert main(["run", "--once", "--host-root", str(copy)]) == 1
-    said = capsys.readouterr().out
+    said, errors = capsys.readouterr()
     assert f"refused: pod {web['metadata']['namespace']}/{web['metadata']['name']}: " in said
     assert "of which 224-999 aren't online" in said
     assert "aligned" in said
+    assert errors.startswith("numa-agent run: refused: pod ")
+    assert main(["run", "--once", "--host-root", str(copy), "-o", "json"]) == 1
+    assert capsys.readouterr().err == errors
 
 
 def test_answers_that_are_not_json_are_named_and_nothing_is_written_or_published(
@@ -74,6 +78,39 @@ def test_answers_that_are_not_json_are_named_and_nothing_is_written_or_published
     assert str(copy / "answers" / "pods.json") in str(report["failures"])
     assert report["publication"] is None
     assert report["writes"] == []
+
+
+def test_a_failed_write_and_what_it_leaves_are_named_on_stderr(
+    copy: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (scope,) = (copy / "sys/fs/cgroup/kubepods.slice").rglob("cri-containerd-ab78*.scope")
+    (scope / "cpuset.cpus").unlink()
+    (scope / "cpuset.cpus").mkdir()
+    assert main(["run", "--once", "--host-root", str(copy), "-o", "json"]) == 1
+    printed = capsys.readouterr()
+    assert json.loads(printed.out)["good"] is False
+    assert f"{scope.name}" in printed.err
+    assert "ml/train-0 trainer" in printed.err
+
+
+def test_a_good_pass_says_nothing_on_stderr(
+    copy: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["run", "--once", "--host-root", str(copy)]) == 0
+    assert capsys.readouterr().err == ""
+
+
+def test_the_configuration_shown_in_the_help_is_one(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit):
+        main(["run", "--help"])
+    help_lines = capsys.readouterr().out.splitlines()
+    lines = [line.strip() for line in help_lines if "Root: " in line]
+    assert [line.split("  ")[0] for line in lines] == ["hostRoot: /host", "liveRoot: /host"]
+    path = tmp_path / "config.yaml"
+    path.write_text("\n".join(lines))
+    assert load(path, {}, {}).live
 
 
 def test_a_bare_folder_is_a_map_only(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -102,3 +139,21 @@ def test_the_demo_shows_all_four_steps_and_leaves_the_machine_as_it_was(
     ] == []
     assert "aligned" in said
     assert {path: path.read_bytes() for path in before} == before
+
+
+def test_the_demo_installed_without_machines_says_where_some_are(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(demo, "_MACHINE", tmp_path / "fixtures")
+    assert main(["demo"]) == 2
+    said = capsys.readouterr().err
+    assert "give a recorded machine's folder" in said
+    assert "fixtures/sysfs/" in said
+
+
+@pytest.mark.parametrize("given", ["", "gone", "a\0b"])
+def test_the_demo_of_a_folder_that_is_no_recorded_machine_names_it(
+    given: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["demo", given]) == 2
+    assert f"{given!r} has no recorded.yaml" in capsys.readouterr().err

@@ -63,6 +63,8 @@ def server_that_says(status: int, body: bytes) -> Iterator[str]:
             self.end_headers()
             self.wfile.write(body)
 
+        do_PATCH = do_GET  # noqa: N815 - http.server's spelling
+
         def log_message(self, *_: object) -> None:
             pass
 
@@ -169,3 +171,46 @@ def test_a_server_that_is_no_api_server_is_named(status: int, tmp_path: Path) ->
         pytest.raises(SourceError, match=f"Node n at {server}: HTTP {status}: <html>welcome"),
     ):
         cluster.node("n")
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        b"{}",
+        b'{"items": []}',
+        b'{"metadata": {}}',
+        b'{"items": null, "metadata": {}}',
+        b'{"items": {"a": 1}, "metadata": {}}',
+        b'{"items": [], "metadata": []}',
+        b"[" * 100_000,
+    ],
+)
+def test_a_list_of_another_shape_is_named(body: bytes, tmp_path: Path) -> None:
+    with (
+        server_that_says(200, body) as server,
+        closing(connect(kubeconfig_of(server, tmp_path))) as cluster,
+        pytest.raises(
+            SourceError, match=f"list Pods on Node n at {server}: .*does a Kubernetes API server"
+        ),
+    ):
+        cluster.pods_on("n")
+
+
+@pytest.mark.parametrize(
+    "body",
+    [b"{}", b'{"metadata": []}', b'{"metadata": {}}', b'{"metadata": {"resourceVersion": 7}}'],
+)
+def test_an_object_without_a_version_is_named(body: bytes, tmp_path: Path) -> None:
+    manifest = {
+        "apiVersion": "topology.node.k8s.io/v1alpha2",
+        "kind": "NodeResourceTopology",
+        "metadata": {"name": "n"},
+    }
+    with (
+        server_that_says(200, body) as server,
+        closing(connect(kubeconfig_of(server, tmp_path))) as cluster,
+        pytest.raises(
+            SourceError, match=r"no metadata\.resourceVersion; does a Kubernetes API server"
+        ),
+    ):
+        cluster.apply(manifest)

@@ -127,10 +127,32 @@ def test_a_lost_gpu_without_an_address_is_the_one_of_the_driver_s_that_is_left()
     assert places(topology)[C] == (1, NodeSource.SYSFS)
 
 
-def test_of_two_gpus_without_an_address_none_is_guessed_at() -> None:
-    lost = [nvml_gpu(n, None, lost=True) for n in (2, 3)]
-    topology = assemble(FOUR_GPUS, nvml=answers(nvml_gpu(0, A), nvml_gpu(1, B), *lost))
-    assert [gpu.health for gpu in topology.gpus] == ["ok", "ok", None, None]
+def test_lost_gpus_without_an_address_are_the_ones_left_over_in_the_order_of_addresses() -> None:
+    lost = [nvml_gpu(n, None, lost=True) for n in (1, 3)]
+    topology = assemble(FOUR_GPUS, nvml=answers(nvml_gpu(0, A), nvml_gpu(2, C), *lost))
+    assert [gpu.health for gpu in topology.gpus] == ["ok", "lost", "ok", "lost"]
+    assert [gpu.nvml.index for gpu in topology.gpus if gpu.nvml] == [0, 1, 2, 3]
+
+
+def test_where_nvml_counts_in_another_order_none_of_two_lost_gpus_is_guessed_at() -> None:
+    lost = [nvml_gpu(n, None, lost=True) for n in (1, 3)]
+    topology = assemble(FOUR_GPUS, nvml=answers(nvml_gpu(2, A), nvml_gpu(0, C), *lost))
+    assert [gpu.health for gpu in topology.gpus] == ["ok", None, "ok", None]
+
+
+def test_a_virtual_function_follows_its_physical_one() -> None:
+    virtual = function("0000:1b:00.4", numa=-1, driver="vfio-pci", physical=A)
+    by_file = assemble(facts(function(A, numa=1), virtual))
+    assert [device.node for device in by_file.pci_devices] == [1, 1]
+    overridden = assemble(facts(function(A, numa=0), virtual), overrides=parse({A: 1}))
+    assert [device.node for device in overridden.pci_devices] == [1, 1]
+
+
+@pytest.mark.parametrize("told", [0, 7])
+def test_a_gpu_s_memory_is_never_a_node_with_cpus_nor_one_that_isn_t_there(told: int) -> None:
+    topology = assemble(FOUR_GPUS, nvml=answers(nvml_gpu(0, A, memory_node=told)))
+    assert topology.gpus[0].memory_node is None
+    assert "gpu-memory-node-odd" in [code for code, _ in said(topology)]
 
 
 def test_a_gpu_kept_for_a_guest_is_not_taken_for_the_lost_one() -> None:
@@ -170,7 +192,8 @@ def test_an_override_places_a_device_before_every_other_source() -> None:
     assert places(topology)[D] == (1, NodeSource.OVERRIDE)
     assert topology.gpus[2].device.raw_numa_node == 1
     assert topology.gpus[2].cpus == cpulist.parse("0-3")
-    assert said(topology) == []
+    # What it overrules is said, with both.
+    assert {code for code, _ in said(topology)} == {"device-node-contradicted"}
 
 
 @pytest.mark.parametrize("wrong", [2, 9])

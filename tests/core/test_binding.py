@@ -6,7 +6,16 @@ from numa_agent.core.binding import Cgroup, Desired, Refusal, Step, Target, desi
 from numa_agent.core.cpulist import CpuSet
 from numa_agent.core.pods import Container, Pod
 from numa_agent.core.schedulers.koordinator import RESOURCE_STATUS
-from tests.machine_tree import TWO_NODES, container, container_id, cpus, pod, uid
+from tests.machine_tree import (
+    TWO_NODES,
+    container,
+    container_id,
+    cpus,
+    machine,
+    numa_node,
+    pod,
+    uid,
+)
 
 
 def wanted(*pods: Pod, kubelet: dict[str, CpuSet] | None = None) -> Desired:
@@ -46,7 +55,7 @@ def test_a_sidecar_is_bound_and_a_finished_init_container_is_not() -> None:
         container(1, name="i1", running=False),
         container(2, name="s1"),
         container(3, name="app"),
-        Container(name="w", id=None, runtime=None, running=False),
+        Container(name="w", id=None, running=False),
     )
     answer = wanted(pod(1, "2-5", containers=containers))
     assert given_to(answer) == {"s1": cpus("2-5"), "app": cpus("2-5")}
@@ -119,12 +128,6 @@ def test_cpus_that_kubelet_gave_to_a_living_pod_are_taken_even_if_that_started_l
     assert "of which 4 belong to kubelet's CPU manager, for pod shop/p2" in said
 
 
-@pytest.mark.parametrize("others", [(), (pod(9, phase="Succeeded"),)])
-def test_cpus_that_kubelet_gave_to_a_pod_that_is_gone_are_free(others: tuple[Pod, ...]) -> None:
-    answer = wanted(pod(1, "4-5"), *others, kubelet={uid(9): cpus("4-5")})
-    assert given_to(answer) == {"c1": cpus("4-5")}
-
-
 def holds(configured: str | None, effective: str | None = "0-7", path: str = "p") -> Cgroup:
     return Cgroup(
         path=path,
@@ -164,26 +167,34 @@ def test_a_container_whose_cgroup_isn_t_there_costs_no_write() -> None:
 
 
 HASH = "0123456789abcdef" * 2
+STATIC = {"kubernetes.io/config.hash": HASH, "kubernetes.io/config.mirror": HASH}
 
 
 def test_a_static_pod_s_exclusive_cpus_are_taken() -> None:
     # Case 12: kubelet knows it by its config's hash.
-    static = pod(2, annotations={"kubernetes.io/config.hash": HASH})
+    static = pod(2, annotations=STATIC)
     answer = desired([pod(1, "2-3"), static], TWO_NODES, {HASH: cpus("2-3")})
     assert [refusal.code for refusal in answer.refusals] == ["cpus-taken"]
 
 
-def test_exclusive_cpus_of_a_pod_that_is_not_listed_are_free_only_if_the_list_is_complete() -> (
-    None
-):
-    given = {uid(9): cpus("2-3")}
-    assert desired([pod(1, "2-3")], TWO_NODES, given).refusals == ()
-    unsure = desired([pod(1, "2-3")], TWO_NODES, given, complete=False)
-    assert [refusal.code for refusal in unsure.refusals] == ["cpus-taken"]
-    assert uid(9) in unsure.refusals[0].message
+def test_exclusive_cpus_of_a_pod_that_is_not_listed_are_taken() -> None:
+    # It may have come after the list was read, or be ending; kubelet clears the dead ones away.
+    answer = desired([pod(1, "2-3")], TWO_NODES, {uid(9): cpus("2-3")})
+    assert [refusal.code for refusal in answer.refusals] == ["cpus-taken"]
+    assert uid(9) in answer.refusals[0].message
 
 
-def test_exclusive_cpus_of_a_finished_pod_are_free_though_the_list_is_incomplete() -> None:
-    done = pod(9, phase="Succeeded")
-    answer = desired([pod(1, "2-3"), done], TWO_NODES, {done.uid: cpus("2-3")}, complete=False)
-    assert answer.refusals == ()
+def test_a_hash_on_a_pod_that_is_no_mirror_of_a_static_one_means_nothing() -> None:
+    # Anybody may write it, and could so take another pod's place.
+    victim = pod(2)
+    thief = pod(3, phase="Succeeded", annotations={"kubernetes.io/config.hash": victim.uid})
+    assert thief.cgroup_uid == thief.uid
+    answer = desired([pod(1, "2-3"), victim, thief], TWO_NODES, {victim.uid: cpus("2-3")})
+    assert [refusal.code for refusal in answer.refusals] == ["cpus-taken"]
+
+
+def test_cpus_that_are_in_no_node_are_not_given_out() -> None:
+    partial = machine(numa_node(0, "0-3"), numa_node(1, None), online="0-7")
+    answer = desired([pod(1, "3-4")], partial, {})
+    assert [refusal.code for refusal in answer.refusals] == ["cpus-without-node"]
+    assert "of which 4 are in no known NUMA node" in answer.refusals[0].message

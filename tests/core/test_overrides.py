@@ -76,7 +76,9 @@ BAD = {
     "0000:80:00.0-0000:3b:00.0": 1,
     "0000:3b:00.0-0000:3c:00.0-0000:3d:00.0": 1,
     "0000:3b:00.0": -1,
-    "0000:3b:00.1": "1",
+    "0000:3b:00.1": "+1",
+    "0000:3b:00.6": "01",
+    "0000:3b:00.7": "",
     "0000:3b:00.2": None,
     "0000:3b:00.3": True,
     "0000:3b:00.4": 1.0,
@@ -96,10 +98,17 @@ def test_a_bad_entry_is_named_and_costs_itself_alone(key: object) -> None:
     assert len(overrides.entries) == 2
 
 
-def test_an_address_that_yaml_takes_for_a_number_is_to_be_quoted() -> None:
-    # 0000:18:00.0 without quotes is a number in base 60.
-    (problem,) = read("0000:18:00.0: 1").problems
-    assert "put it in quotes" in problem
+@pytest.mark.parametrize("node", [1, "1"])
+def test_a_node_is_a_number_or_its_text(node: object) -> None:
+    assert node_of(parse([("0000:3b:00.0", node)]), "0000:3b:00.0") == 1
+
+
+@pytest.mark.parametrize("again", ["0000:3b:00.0", "3B:00.0", "0000:3b:00.0-0000:3b:00.0"])
+def test_devices_that_are_there_twice_are_a_problem_and_the_first_holds(again: str) -> None:
+    overrides = parse([("0000:3b:00.0", 1), (again, 0)])
+    assert node_of(overrides, "0000:3b:00.0") == 1
+    (problem,) = overrides.problems
+    assert problem.startswith(f"{again!r}: 0: given more than once")
 
 
 def test_all_bad_entries_are_named_in_the_file_s_order() -> None:

@@ -27,6 +27,7 @@ GOOD = Report(
     proofs=(PROOF,),
     problems=(),
     failures=(),
+    looked=True,
 )
 
 
@@ -89,7 +90,7 @@ def test_programs_read_the_same_with_sets_as_kernel_lists() -> None:
                 "pod": "shop/p1",
                 "container": "c1",
                 "verdict": "unknown",
-                "reason": "the CPUs in force were not seen",
+                "reason": "its cgroup wasn't found, so the CPUs in force were not seen",
                 "decided": "0-5",
                 "effective": None,
             },

@@ -219,7 +219,7 @@ def obvious_damages(path: str, original: bytes) -> st.SearchStrategy[Damage]:
         st.just(b""),
         cut.filter(lambda content: not content.rstrip(b"\0").endswith(b"\n")),
         st.sampled_from((b"\xff\n", b"0\xc3\xa9\n", b"0\x001\n", b"\x00\xff")),
-        st.sampled_from((b"0,", b"7", b"0-65535,")).map(lambda unit: unit * LONG),
+        st.sampled_from((b"0,", b"7", b"\n", b"0-65535,")).map(lambda unit: unit * LONG),
     )
     others = st.sampled_from((Becomes.DIRECTORY, Becomes.LOOP, Becomes.FIFO))
     return st.one_of(
@@ -316,6 +316,10 @@ class _Recorder(Directory):
     def text(self, name: str, *, cut: bool = False) -> str | None:
         self.note(self.of(name).removeprefix("/"))
         return super().text(name, cut=cut)
+
+    def long_text(self, name: str) -> str:
+        self.note(self.of(name).removeprefix("/"))
+        return super().long_text(name)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -13,6 +13,7 @@ from tests.machine_tree import CGROUP, Tree, container, container_id, cpus, pod
 UID = "00000001-1111-4222-8333-444444444444"
 UID_ = "00000001_1111_4222_8333_444444444444"
 HASH = "0123456789abcdef0123456789abcdef"
+STATIC = {"kubernetes.io/config.hash": HASH, "kubernetes.io/config.mirror": HASH}
 CID = container_id(1)
 
 GUARANTEED, BURSTABLE, BEST_EFFORT = QosClass.GUARANTEED, QosClass.BURSTABLE, QosClass.BEST_EFFORT
@@ -67,7 +68,7 @@ def v1(root: Path) -> Tree:
 
 
 def found(tree: Tree, of: Pod, cgroup_root: str = "") -> Cgroup | None:
-    return CgroupFs(tree.root, cgroup_root).find(of, of.containers[0])
+    return CgroupFs(tree.root, lambda: cgroup_root).find(of, of.containers[0])
 
 
 @pytest.mark.parametrize("leaf", LEAVES)
@@ -103,7 +104,7 @@ def test_a_container_is_found_by_its_id_on_v1(
 def test_a_static_pod_is_found_by_its_config_s_hash(directory: str, tmp_path: Path) -> None:
     # Case 12.
     path = f"{directory}/cri-containerd-{CID}.scope"
-    static = pod(1, qos=BURSTABLE, annotations={"kubernetes.io/config.hash": HASH})
+    static = pod(1, qos=BURSTABLE, annotations=STATIC)
     cgroup = found(v2(tmp_path).cgroup_v2(path, "", "0-7"), static)
     assert cgroup is not None
     assert cgroup.path == path
@@ -156,8 +157,6 @@ def test_an_empty_set_is_read_as_empty_and_not_as_unknown(tmp_path: Path) -> Non
     assert cgroup == Cgroup(path=path, cpus=cpus(""), effective=cpus("0-7"))
 
 
-def test_the_hierarchy_s_version_is_seen_and_none_is_told_of(tmp_path: Path) -> None:
-    assert CgroupFs(v2(tmp_path / "2").root).version == 2
-    assert CgroupFs(v1(tmp_path / "1").root).version == 1
+def test_without_a_hierarchy_it_is_said_what_to_mount(tmp_path: Path) -> None:
     with pytest.raises(SourceError, match="mount the host's /sys/fs/cgroup"):
         CgroupFs(tmp_path / "0").find(pod(1), container(1))

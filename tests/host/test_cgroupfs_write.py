@@ -32,14 +32,14 @@ class Kernel:
 
 def test_a_set_is_one_write_of_one_line_to_the_container_s_own_file(tmp_path: Path) -> None:
     kernel = Kernel()
-    CgroupFs(v2(tmp_path).root, "", kernel.put).write(PATH, cpus("3,2,8"))
+    CgroupFs(v2(tmp_path).root, str, kernel.put).write(PATH, cpus("3,2,8"))
     assert kernel.taken == [(tmp_path / CGROUP / PATH / "cpuset.cpus", "2-3,8\n")]
 
 
 def test_on_v1_the_path_that_was_found_is_below_the_cpuset_hierarchy(tmp_path: Path) -> None:
     kernel = Kernel()
     root = Tree(tmp_path).cgroup_v1("", "0-7").root
-    CgroupFs(root, "", kernel.put).write(f"cpuset/{PATH}", cpus("0"))
+    CgroupFs(root, str, kernel.put).write(f"cpuset/{PATH}", cpus("0"))
     assert kernel.taken == [(tmp_path / CGROUP / "cpuset" / PATH / "cpuset.cpus", "0\n")]
 
 
@@ -47,7 +47,7 @@ def test_an_empty_set_is_never_written(tmp_path: Path) -> None:
     # Case 02: the kernel would answer that no space is left on the device.
     kernel = Kernel()
     with pytest.raises(SourceError, match=f"{PATH}: an empty CPU set is never written"):
-        CgroupFs(v2(tmp_path).root, "", kernel.put).write(PATH, cpus(""))
+        CgroupFs(v2(tmp_path).root, str, kernel.put).write(PATH, cpus(""))
     assert kernel.taken == []
 
 
@@ -69,7 +69,7 @@ def test_a_refusal_names_the_file_the_set_and_the_reason(
     number: int, hint: str, tmp_path: Path
 ) -> None:
     with pytest.raises(SourceError) as caught:
-        CgroupFs(v2(tmp_path).root, "", Kernel(number).put).write(PATH, cpus("2-3"))
+        CgroupFs(v2(tmp_path).root, str, Kernel(number).put).write(PATH, cpus("2-3"))
     message = str(caught.value)
     start = f"{tmp_path / CGROUP / PATH / 'cpuset.cpus'}: 2-3 wasn't taken: {os.strerror(number)}"
     assert message.startswith(start)

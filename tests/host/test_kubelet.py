@@ -33,7 +33,13 @@ def test_with_policy_none_nothing_is_exclusive(tmp_path: Path) -> None:
 
 
 def test_without_a_state_file_nothing_is_exclusive(tmp_path: Path) -> None:
-    assert read_exclusive_cpus(tmp_path) == {}
+    assert read_exclusive_cpus(Tree(tmp_path).file(CONFIG, "").root) == {}
+
+
+def test_without_kubelet_s_directory_nothing_is_known_of_its_cpus(tmp_path: Path) -> None:
+    # A DaemonSet that lacks the mount must not trample on them.
+    with pytest.raises(SourceError, match="mount the host's kubelet directory"):
+        read_exclusive_cpus(tmp_path)
 
 
 @pytest.mark.parametrize(

@@ -359,15 +359,78 @@ def test_each_call_that_is_refused_costs_its_own_fact(eight: Any) -> None:
         assert new == (refused if asked_for else set()), key
 
 
-def test_persistence_mode_that_is_off_is_a_condition_that_names_the_gpus(eight: Any) -> None:
+def test_persistence_mode_that_is_off_is_a_condition_of_each_gpu(eight: Any) -> None:
     document = changed(changed(eight, 1, persistence_mode=0), 6, persistence_mode=0)
     answers = recorded(document)
     assert [gpu.persistence for gpu in answers.gpus].count(False) == 2
-    (condition,) = answers.conditions
-    assert condition.code == "nvml-persistence-off"
-    assert "GPU 1 (0000:" in condition.message
-    assert "GPU 6 (0000:" in condition.message
-    assert "GPU 0" not in condition.message
+    cold = [answers.gpus[1], answers.gpus[6]]
+    assert [condition.subject for condition in answers.conditions] == [
+        str(gpu.address) for gpu in cold
+    ]
+    for gpu, condition in zip(cold, answers.conditions, strict=True):
+        assert condition.code == "nvml-persistence-off"
+        assert condition.message.startswith(f"GPU {gpu.index} ({gpu.address}): ")
+        assert "run nvidia-persistenced" in condition.message
+
+
+def test_errors_of_one_code_are_one_condition_of_a_gpu(eight: Any) -> None:
+    refused = {"uuid": {"error": "OperatingSystem"}, "name": {"error": "NoPermission"}}
+    document = changed(changed(eight, 2, **refused), 5, **refused)
+    conditions = recorded(document).conditions
+    addresses = [str(PciAddress.parse(eight["gpus"][gpu]["pci"]["bus_id"])) for gpu in (2, 5)]
+    assert [(condition.code, condition.subject) for condition in conditions] == [
+        ("nvml-no-permission", address) for address in addresses
+    ]
+    start = f"GPU 2 ({addresses[0]}): NoPermission, OperatingSystem: allow /dev/nvidiactl"
+    assert conditions[0].message.startswith(start)
+
+
+def test_a_gpu_of_several_troubles_has_a_condition_for_each(eight: Any) -> None:
+    document = changed(
+        eight,
+        0,
+        uuid={"error": "ResetRequired"},
+        name={"error": "Unknown"},
+        minor_number={"error": "NotSupported"},
+        persistence_mode=0,
+    )
+    assert [condition.code for condition in recorded(document).conditions] == [
+        "nvml-reset-required",
+        "nvml-unknown-error",
+        "nvml-persistence-off",
+    ]
+
+
+@pytest.mark.parametrize("key", ["nvlink_state", "mig_devices", "memory_affinity"])
+def test_any_call_may_say_that_a_gpu_needs_a_reset(key: str) -> None:
+    gpu = only(one_gpu(uuid="GPU-1", **{key: {"error": "ResetRequired"}}))
+    assert (gpu.health, gpu.lost) == ("reset-required", False)
+
+
+def test_a_gpu_that_is_lost_needs_no_reset_first() -> None:
+    gpu = only(one_gpu(uuid={"error": "ResetRequired"}, name={"error": "GpuIsLost"}))
+    assert gpu.health == "lost"
+
+
+@pytest.mark.parametrize("key", ["common_ancestor", "p2p_read"])
+@pytest.mark.parametrize("error", ["GpuIsLost", "ResetRequired"])
+def test_a_pairs_error_says_nothing_of_a_gpus_health(key: str, error: str, eight: Any) -> None:
+    refused = [{"error": error} for _ in range(8)]
+    assert recorded(changed(eight, 0, **{key: refused})).gpus[0].health == "ok"
+
+
+def test_a_gpu_that_answers_nothing_is_not_said_to_be_well() -> None:
+    assert only(one_gpu()).health is None
+    assert only(one_gpu(uuid="GPU-1")).health == "ok"
+
+
+def test_instances_that_cannot_be_counted_are_an_error_and_not_none_at_all() -> None:
+    on = {"current": 1, "pending": 1}
+    refused = only(one_gpu(mig_mode=on, mig_devices={"error": "NoPermission"}))
+    empty = only(one_gpu(mig_mode=on, mig_devices=[]))
+    assert refused.mig == empty.mig == ()
+    assert ("mig_devices", None, "NoPermission") in errors_of(refused)
+    assert "mig_devices" not in [error.call for error in empty.errors]
 
 
 def test_a_machine_without_the_library_has_a_condition_and_no_gpu() -> None:

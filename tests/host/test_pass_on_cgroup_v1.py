@@ -7,7 +7,6 @@ from pathlib import Path
 
 import pytest
 
-from numa_agent.cli import main
 from tests import live_folder
 
 CPUSET = Path("/sys/fs/cgroup/cpuset")
@@ -55,21 +54,21 @@ def _allowed(process: subprocess.Popen[bytes]) -> str:
 
 
 def test_a_pass_confines_a_running_process_of_a_v1_container_to_its_assigned_cpus(
-    confined: subprocess.Popen[bytes], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    confined: subprocess.Popen[bytes], tmp_path: Path
 ) -> None:
     folder = live_folder.lay(tmp_path / "machine", cpuset="1", cgroup_root=ROOT)
-    status = main(["run", "--once", "--host-root", str(folder)])
+    report = live_folder.take_pass(folder)
     assert _allowed(confined) == "1"
-    assert status == 0, capsys.readouterr().out
+    assert report.good
 
 
 def test_the_v1_kernels_refusal_is_reported_with_its_reason_and_changes_nothing(
-    confined: subprocess.Popen[bytes], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    confined: subprocess.Popen[bytes], tmp_path: Path
 ) -> None:
     pod = (CPUSET / live_folder.container_path(ROOT)).parent
     (pod / live_folder.CONTAINER_ID / "cpuset.cpus").write_text("0\n")
     (pod / "cpuset.cpus").write_text("0\n")
     folder = live_folder.lay(tmp_path / "machine", cpuset="1", cgroup_root=ROOT)
-    assert main(["run", "--once", "--host-root", str(folder)]) == 1
-    assert "the set must lie within the parent's" in capsys.readouterr().out
+    (write,) = live_folder.take_pass(folder).writes
+    assert "the set must lie within the parent's" in str(write.error)
     assert _allowed(confined) == "0"

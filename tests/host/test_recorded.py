@@ -1,12 +1,14 @@
 """A recorded machine's cgroups keep the rules that were measured on real kernels."""
 
 import errno
+import os
+import shutil
 from pathlib import Path
 
 import pytest
 
 from numa_agent.core.errors import SourceError
-from numa_agent.host.recorded import RecordedKernel, is_kernel_cgroup, is_recorded, read_answer
+from numa_agent.host.recorded import RecordedKernel, is_recorded, read_answer
 from tests.machine_tree import CGROUP, CPU, Tree
 
 POD, LEAF = "kubepods/pod1", "kubepods/pod1/c1"
@@ -153,14 +155,24 @@ def test_an_answer_that_isn_t_kept_is_named(tmp_path: Path) -> None:
         read_answer(tmp_path, "pods")
 
 
-def test_the_kernel_s_own_cgroups_are_seen_as_such() -> None:
-    mounts = [line.split() for line in Path("/proc/self/mounts").read_text().splitlines()]
-    points = [Path(mount[1]) for mount in mounts if mount[2] in {"cgroup", "cgroup2"}]
-    if not points:
-        pytest.skip("no cgroup hierarchy is mounted here")
-    assert [point for point in points if not is_kernel_cgroup(point)] == []
+@pytest.mark.parametrize("linked", ["kubepods/pod1/c1", "kubepods", ""])
+def test_nothing_outside_the_folder_is_written_wherever_links_lead(
+    linked: str, tmp_path: Path
+) -> None:
+    outside = v2(tmp_path / "outside").root / CGROUP
+    tree = v2(tmp_path / "machine")
+    shutil.rmtree(tree.root / CGROUP / linked)
+    (tree.root / CGROUP / linked).symlink_to(outside / linked)
+    before = (outside / LEAF / "cpuset.cpus").read_text()
+    with pytest.raises(OSError, match=os.strerror(errno.EXDEV)):
+        RecordedKernel(tree.root).put(tree.root / CGROUP / LEAF / "cpuset.cpus", "2-3\n")
+    assert (outside / LEAF / "cpuset.cpus").read_text() == before
 
 
-def test_a_folder_is_no_kernel_s_cgroup(tmp_path: Path) -> None:
-    assert not is_kernel_cgroup(tmp_path)
-    assert not is_kernel_cgroup(tmp_path / "none")
+def test_a_garbled_file_on_the_way_leaves_everything_as_it_was(tmp_path: Path) -> None:
+    tree = v2(tmp_path)
+    (tree.root / CGROUP / POD / "cpuset.cpus.effective").write_text("what\n")
+    before = (tree.root / CGROUP / LEAF / "cpuset.cpus").read_text()
+    with pytest.raises(OSError, match="not a CPU list"):
+        RecordedKernel(tree.root).put(tree.root / CGROUP / LEAF / "cpuset.cpus", "2-3\n")
+    assert (tree.root / CGROUP / LEAF / "cpuset.cpus").read_text() == before

@@ -119,7 +119,7 @@ def test_devices_that_nothing_places_are_counted_in_one_warning(tmp_path: Path) 
     assert warning.message == "2 PCI devices: no source knows their NUMA node"
 
 
-@pytest.mark.parametrize("raw", ["-1", "7", None, "x"])
+@pytest.mark.parametrize("raw", ["-1", None, "x"])
 def test_on_a_machine_with_one_node_every_device_is_there(raw: str | None, tmp_path: Path) -> None:
     # Case 17, one node: -1 is node 0.
     files = {} if raw is None else {"numa_node": raw}

@@ -25,6 +25,9 @@ from tests.nvml.library import CODES, build, write
 from tests.recorded import MACHINES
 
 ERRORS_OF_A_GPU = {
+    "LibraryNotFound": "nvml-library-missing",
+    "DriverNotLoaded": "nvml-driver-not-loaded",
+    "LibRmVersionMismatch": "nvml-version-mismatch",
     "FunctionNotFound": None,
     "NotSupported": None,
     "NoPermission": "nvml-no-permission",
@@ -42,12 +45,20 @@ ERRORS_OF_A_GPU = {
 }
 """The condition that each error leads to when one GPU gives it."""
 
+HEALTH = {"GpuIsLost": "lost", "ResetRequired": "reset-required"}
+"""What an error says of the GPU that gives it."""
+
 NEWER_CALLS = ("numa_node_id", "addressing_mode", "c2c_enabled", "memory_affinity", "fabric")
 
 
 def live(driver: Child, document: Any, *more: str) -> Any:
     write(driver.answers, document, *more)
     return driver.call("read_live")
+
+
+def beside(health: str | None) -> list[str | None]:
+    """The eight GPUs' health where that of the fourth is this."""
+    return ["ok", "ok", "ok", health, "ok", "ok", "ok", "ok"]
 
 
 def but_pairs_with(gpu: NvmlGpu, other: int) -> Any:
@@ -150,8 +161,10 @@ def test_a_gpu_that_answers_nothing_leaves_the_others_whole(
     assert answers.gpus[:3] + answers.gpus[4:] == whole.gpus[:3] + whole.gpus[4:]
     assert {found.error for found in answers.gpus[3].errors} == {error}
     assert (answers.gpus[3].uuid, answers.gpus[3].lost) == (None, error == "GpuIsLost")
+    assert [gpu.health for gpu in answers.gpus] == beside(HEALTH.get(error))
     code = ERRORS_OF_A_GPU[error]
     assert [condition.code for condition in answers.conditions] == ([code] if code else [])
+    assert all(condition.subject == "GPU 3" for condition in answers.conditions)
 
 
 @pytest.mark.parametrize("error", ERRORS_OF_A_GPU)
@@ -165,6 +178,26 @@ def test_a_gpu_that_cannot_be_opened_leaves_the_others_whole(
     for index in {*range(8)} - {3}:
         assert but_pairs_with(answers.gpus[index], 3) == but_pairs_with(whole.gpus[index], 3)
     assert [found.error for found in answers.gpus[3].errors] == [error]
+    assert [gpu.health for gpu in answers.gpus] == beside(HEALTH.get(error))
+    (condition,) = answers.conditions
+    assert condition.code == (ERRORS_OF_A_GPU[error] or condition.code)
+    assert condition.subject == "GPU 3"
+    assert condition.message.startswith(f"GPU 3 (PCI address unknown): {error}: ")
+
+
+@pytest.mark.parametrize("error", ERRORS_OF_A_GPU)
+def test_a_gpu_that_refuses_one_call_is_well_unless_it_says_so(
+    error: str, eight: Any, driver: Child
+) -> None:
+    document = changed(eight, 3, uuid={"error": error})
+    answers = live(driver, document)
+    assert answers == recorded(document)
+    assert [gpu.health for gpu in answers.gpus] == beside(HEALTH.get(error, "ok"))
+    assert answers.gpus[3].name is not None
+    address = str(answers.gpus[3].address)
+    assert all(condition.subject == address for condition in answers.conditions)
+    code = ERRORS_OF_A_GPU[error]
+    assert [condition.code for condition in answers.conditions] == ([code] if code else [])
 
 
 def test_a_gpu_that_is_lost_later_is_lost_in_the_next_pass(eight: Any, driver: Child) -> None:

@@ -1,6 +1,6 @@
 """NVML over many passes: what is missing is a condition with a hint, and tried again."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from ctypes.util import find_library
 from itertools import pairwise
 from pathlib import Path
@@ -15,9 +15,9 @@ from numa_agent.host.nvml.binding import shadow_condition
 from numa_agent.host.nvml.calls import Calls, Key, T
 from numa_agent.host.nvml.live import HighestIds
 from numa_agent.host.nvml.recorded import RecordedCalls
-from numa_agent.host.nvml.session import read_highest_ids
-from numa_agent.host.nvml.skew import library_version, module_version, skew
-from tests.nvml.answers import one_gpu, recorded
+from numa_agent.host.nvml.session import read_highest_ids, read_mapped
+from numa_agent.host.nvml.skew import library_version, mapped_files, module_version, skew
+from tests.nvml.answers import one_gpu, recorded, unopened
 from tests.nvml.child import Child, child
 from tests.nvml.library import NAME, build, write
 from tests.recorded import MACHINES, machine
@@ -69,6 +69,14 @@ class Machine:
 
 def refusing(error: str) -> Any:
     return one_gpu() | {"init": {"error": error}}
+
+
+def find_libc(names: Iterable[str]) -> list[str]:
+    return [name for name in names if "libc." in name or "libc-" in name or "ld-musl" in name]
+
+
+def two_gpus() -> Any:
+    return one_gpu() | {"gpus": [{"handle": None, "uuid": "GPU-1"}, {"handle": None}]}
 
 
 def codes(answers: NvmlAnswers) -> list[str]:
@@ -178,6 +186,77 @@ def test_a_driver_that_goes_away_is_let_go_of_and_tried_again() -> None:
     assert len(session.answers(expected=True).gpus) == 1
 
 
+@pytest.mark.parametrize(
+    ("error", "code"),
+    [
+        ("DriverNotLoaded", "nvml-driver-not-loaded"),
+        ("Uninitialized", "nvml-not-ready"),
+        ("NotReady", "nvml-not-ready"),
+        ("GpuNotFound", "nvml-not-ready"),
+        ("InvalidArgument", "nvml-call-refused"),
+        ("Timeout", "nvml-timeout"),
+        ("NoPermission", "nvml-no-permission"),
+        ("Unknown", "nvml-unknown-error"),
+        ("Code31", "nvml-error"),
+    ],
+)
+def test_a_driver_that_opens_no_gpu_is_let_go_of_and_opened_anew(error: str, code: str) -> None:
+    library = Machine(unopened(one_gpu(), 0, error))
+    session = library.session()
+    answers = session.answers(expected=True)
+    assert answers == recorded(library.document)
+    assert codes(answers) == [code]
+    assert library.closed == 1
+    library.document = one_gpu(uuid="GPU-1")
+    library.seconds += 4.9
+    assert session.answers(expected=True) == answers
+    library.seconds += 0.1
+    assert session.answers(expected=True) == recorded(library.document)
+    assert (library.asked, library.closed) == ([1000.0, 1005.0], 1)
+
+
+def test_a_driver_that_opens_no_gpu_is_opened_anew_with_growing_pauses() -> None:
+    library = Machine(unopened(one_gpu(), 0, "DriverNotLoaded"))
+    session = library.session()
+    for _ in range(100):
+        session.answers(expected=True)
+        library.seconds += 1
+    assert [later - sooner for sooner, later in pairwise(library.asked)] == [5, 10, 20, 40]
+    assert library.closed == len(library.asked)
+
+
+@pytest.mark.parametrize("error", ["GpuIsLost", "ResetRequired", "LibRmVersionMismatch"])
+def test_what_opening_anew_does_not_cure_leaves_the_driver_open(error: str) -> None:
+    library = Machine(unopened(one_gpu(), 0, error))
+    session = library.session()
+    for _ in range(2):
+        assert session.answers(expected=True) == recorded(library.document)
+    assert (len(library.asked), library.closed) == (2, 0)
+
+
+def test_one_gpu_that_opens_keeps_the_driver_open() -> None:
+    library = Machine(unopened(two_gpus(), 0, "Unknown"))
+    assert codes(library.session().answers(expected=True)) == ["nvml-unknown-error"]
+    assert library.closed == 0
+
+
+def test_a_lost_gpu_does_not_keep_open_a_driver_that_opens_no_other() -> None:
+    library = Machine(unopened(unopened(two_gpus(), 0, "GpuIsLost"), 1, "Uninitialized"))
+    answers = library.session().answers(expected=True)
+    assert [gpu.health for gpu in answers.gpus] == ["lost", None]
+    assert codes(answers) == ["nvml-gpu-lost", "nvml-not-ready"]
+    assert library.closed == 1
+
+
+def test_versions_that_differ_are_said_where_no_gpu_opens() -> None:
+    library = Machine(unopened(one_gpu(), 0, "Unknown"))
+    answers = library.session(lambda: "they differ").answers(expected=True)
+    assert [(found.code, found.subject) for found in answers.conditions] == [
+        ("nvml-unknown-error", "GPU 0"),
+        ("nvml-version-mismatch", "nvml"),
+    ]
+
+
 def test_nothing_is_asked_where_no_gpu_is_expected() -> None:
     library = Machine(refusing("LibraryNotFound"))
     session = library.session()
@@ -235,6 +314,30 @@ def test_the_modules_version_is_read_of_every_recorded_machine() -> None:
     assert {module_version(text) for text in texts} == {"580.95.05", "535.261.03"}
 
 
+MAPS = """\
+55a1c0400000-55a1c0401000 r--p 00000000 fd:01 131 /usr/bin/python3.11
+55a1c1e3f000-55a1c1e60000 rw-p 00000000 00:00 0                          [heap]
+7f00a0000000-7f00a0021000 rw-p 00000000 00:00 0\x20
+7f00b0000000-7f00b0028000 r--p 00000000 fd:01 77 /opt/a b/libnvidia-ml.so.580.95.05 (deleted)
+7f00b0028000-7f00b0100000 r-xp 00028000 fd:01 77 /opt/a b/libnvidia-ml.so.580.95.05 (deleted)
+"""
+
+
+def test_the_files_of_a_process_are_in_its_map_each_once() -> None:
+    assert mapped_files("") == ()
+    assert mapped_files(MAPS) == (
+        "/usr/bin/python3.11",
+        "[heap]",
+        "/opt/a b/libnvidia-ml.so.580.95.05",
+    )
+    assert library_version(mapped_files(MAPS)) == "580.95.05"
+
+
+def test_a_map_that_cannot_be_read_names_no_file(tmp_path: Path) -> None:
+    assert read_mapped(tmp_path / "maps") == read_mapped(tmp_path) == ()
+    assert find_libc(read_mapped(Path("/proc/self/maps")))
+
+
 def test_only_versions_that_are_known_can_differ() -> None:
     assert library_version(mapped("580.95.05")) == "580.95.05"
     assert library_version(mapped("1")) is None
@@ -277,6 +380,20 @@ def test_a_driver_that_appears_is_found_by_the_same_session(eight: Any, driver: 
     assert driver.call("answers_at", 5.0) == recorded(eight)
 
 
+def test_a_driver_whose_gpus_come_late_is_opened_anew(
+    eight: Any, answers: Path, library: Path
+) -> None:
+    document = eight
+    for gpu in range(8):
+        document = unopened(document, gpu, "DriverNotLoaded")
+    write(answers, document)
+    with child(answers, LD_LIBRARY_PATH=str(library.parent)) as process:
+        refused = process.call("answers_at", 0.0)
+        write(answers, eight)
+        assert process.call("answers_at", 4.9) == refused == recorded(document)
+        assert process.call("answers_at", 5.0) == recorded(eight)
+
+
 def test_a_library_is_taken_from_a_path(eight: Any, answers: Path, library: Path) -> None:
     root = machine("two-socket-8gpu")
     with child(answers, LD_LIBRARY_PATH="") as process:
@@ -292,7 +409,9 @@ def test_a_path_that_is_no_library_of_that_name_is_a_condition(
     with child(answers, LD_LIBRARY_PATH="") as process:
         (missing,) = process.call("answers_of", f"/nowhere/{NAME}", tmp_path).conditions
         (unnamed,) = process.call("answers_of", str(other), tmp_path).conditions
-    assert missing.code == unnamed.code == "nvml-library-missing"
+        (no_path,) = process.call("answers_of", f"/no\0where/{NAME}", tmp_path).conditions
+    assert missing.code == unnamed.code == no_path.code == "nvml-library-missing"
+    assert "null byte" in no_path.message
     assert f"/nowhere/{NAME}" in missing.message
     assert f"the SONAME of {other} isn't {NAME}" in unnamed.message
 
@@ -334,6 +453,68 @@ def test_an_old_binding_that_hides_nvidias_gives_what_it_has(tmp_path: Path) -> 
     assert {error.error for error in gpu.errors} == {"FunctionNotFound"}
     assert codes(answers) == ["nvml-binding-shadowed"]
     assert f"{package}/__init__.py is of pynvml 11.5.3" in answers.conditions[0].message
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "",
+        "NVMLError = None\n",
+        "class NVMLError(Exception): pass\ndef nvmlInit(): pass\n",
+        "print 'Python 2'\n",
+        "raise RuntimeError('not here')\n",
+    ],
+)
+def test_another_module_of_that_name_is_no_binding(source: str, tmp_path: Path) -> None:
+    (tmp_path / "pynvml.py").write_text(source)
+    with child(tmp_path / "none", PYTHONPATH=str(tmp_path)) as process:
+        (condition,) = process.call("answers_of", "auto", tmp_path).conditions
+    assert condition.code == "nvml-binding-missing"
+
+
+ODD_BINDING = """
+import ctypes
+class NVMLError(Exception):
+    pass
+def nvmlInitWithFlags(flags): pass
+def nvmlShutdown(): pass
+def nvmlSystemGetDriverVersion(): return None
+def nvmlDeviceGetCount(): return 1
+def nvmlDeviceGetHandleByIndex(index): return object()
+def nvmlDeviceGetPciInfo(handle): return object()
+def nvmlDeviceGetUUID(handle, more): return "GPU-1"
+def nvmlDeviceGetName(handle): return "H100"
+def nvmlDeviceGetMinorNumber(handle): return "none"
+def nvmlDeviceGetPersistenceMode(handle): raise ctypes.ArgumentError("no pointer")
+def nvmlDeviceGetMigMode(handle): return [1]
+def nvmlDeviceGetMemoryInfo(handle): return unicode
+def nvmlDeviceGetMemoryAffinity(handle, words, scope): return ["0"]
+def nvmlDeviceGetNumaNodeId(handle): raise NVMLError("no number")
+nvmlDeviceGetAddressingMode = 7
+"""
+
+
+def test_what_a_binding_cannot_make_or_convert_costs_that_fact(tmp_path: Path) -> None:
+    (tmp_path / "pynvml.py").write_text(ODD_BINDING)
+    with child(tmp_path / "none", PYTHONPATH=str(tmp_path)) as process:
+        answers = process.call("answers_of", "auto", tmp_path)
+    (gpu,) = answers.gpus
+    assert (gpu.name, gpu.health, answers.driver_version) == ("H100", "ok", None)
+    assert codes(answers) == ["nvml-unknown-error"]
+    odd = {error.call for error in gpu.errors if error.error == "BindingError"}
+    assert odd == {
+        "pci",
+        "uuid",
+        "minor_number",
+        "persistence_mode",
+        "mig_mode",
+        "memory_bytes",
+        "memory_affinity",
+        "addressing_mode",
+    }
+    rest = {error.call: error.error for error in gpu.errors if error.call not in odd}
+    assert rest.pop("numa_node_id") == "Unknown"
+    assert set(rest.values()) == {"FunctionNotFound"}
 
 
 def test_nvidias_own_file_hides_nothing() -> None:

@@ -22,9 +22,22 @@ LIBRARY = "libnvidia-ml.so.1"
 
 _WORD_BITS = 64
 
+_REQUIRED = ("nvmlInitWithFlags", "nvmlShutdown")
+
+_MISFITS = (
+    ctypes.ArgumentError,
+    ArithmeticError,
+    AttributeError,
+    LookupError,
+    NameError,
+    TypeError,
+    ValueError,
+)
+"""What an old binding raises that can't make the call, or a result that isn't as expected."""
+
 
 def load() -> Any:
-    """The module. Raises CallError where it isn't installed.
+    """The module. Raises CallError where it isn't installed, or isn't a binding to NVML at all.
 
     The distribution `pynvml` 13 makes every import of the name warn, NVIDIA's own included, which
     is an error under `-W error`.
@@ -33,9 +46,21 @@ def load() -> Any:
         warnings.simplefilter("ignore")
         try:
             import pynvml
-        except ImportError as error:
+        except Exception as error:  # whatever a module of this name raises that isn't NVIDIA's
             raise CallError("BindingNotFound", str(error)) from error
+    if not _is_binding(pynvml):
+        place = getattr(pynvml, "__file__", None) or list(getattr(pynvml, "__path__", ()))
+        raise CallError("BindingNotFound", f"{place} is another module of that name")
     return pynvml
+
+
+def _is_binding(module: Any) -> bool:
+    error = getattr(module, "NVMLError", None)
+    return (
+        isinstance(error, type)
+        and issubclass(error, Exception)
+        and all(callable(getattr(module, name, None)) for name in _REQUIRED)
+    )
 
 
 def preload(library: Path) -> None:
@@ -47,6 +72,8 @@ def preload(library: Path) -> None:
         wanted = ctypes.CDLL(str(library))
     except OSError as error:
         raise CallError("LibraryNotFound", str(error)) from error
+    except ValueError as error:  # a NUL, or what has no bytes
+        raise CallError("LibraryNotFound", f"{str(library)!r}: {error}") from error
     try:
         found = ctypes.CDLL(LIBRARY)
     except OSError as error:
@@ -74,7 +101,7 @@ def shadow_condition(file: str | None) -> NvmlCondition | None:
 
 @contextmanager
 def translated(nvml: Any) -> Iterator[None]:
-    """Turn the binding's error into a CallError.
+    """Turn the binding's error into a CallError, and what it can't do or convert as well.
 
     Its errors aren't hashable and don't compare with numbers, so the class's name tells them
     apart; a code without a class of its own is named by its number.
@@ -83,9 +110,13 @@ def translated(nvml: Any) -> Iterator[None]:
         yield
     except nvml.NVMLError as error:
         name = type(error).__name__.removeprefix("NVMLError")
-        raise CallError(name.removeprefix("_") or f"Code{error.value}") from error
+        number = getattr(error, "value", None)
+        code = "Unknown" if number is None else f"Code{number}"
+        raise CallError(name.removeprefix("_") or code) from error
     except UnicodeDecodeError as error:
         raise CallError("NotText", str(error)) from error
+    except _MISFITS as error:
+        raise CallError("BindingError", f"{type(error).__name__}: {error}") from error
 
 
 def wrapper(nvml: Any, name: str) -> Callable[..., Any]:
@@ -98,7 +129,10 @@ def wrapper(nvml: Any, name: str) -> Callable[..., Any]:
 
 def text(value: bytes | str) -> str:
     """A text result, which old releases give as bytes."""
-    return value.decode() if isinstance(value, bytes) else value
+    found = value.decode() if isinstance(value, bytes) else value
+    if not isinstance(found, str):
+        raise TypeError(f"expected text, found {found!r}")
+    return found
 
 
 def address(info: Any) -> PciAddress:

@@ -1,20 +1,17 @@
-"""What each error of NVML means for the machine as a whole, and what helps.
+"""What each error of NVML means for the machine or one GPU, and what helps.
 
 Codes and causes are those of nvmlReturn_t:
 https://docs.nvidia.com/deploy/nvml-api/group__nvmlDeviceEnumvs.html
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
-from numa_agent.core.nvml import NvmlAnswers, NvmlCondition, NvmlGpu
-from numa_agent.host.nvml.calls import COMMON_ANCESTOR, P2P, CallError
+from numa_agent.core.nvml import NvmlAnswers, NvmlCondition, NvmlError, NvmlGpu
+from numa_agent.host.nvml.calls import HANDLE, CallError
 
 NOTHING = NvmlAnswers(driver_version=None, nvml_version=None, gpus=(), conditions=())
 """The answers where NVML isn't asked."""
-
-# A pair's error may be the other GPU's, which says so itself.
-_PAIRS = {COMMON_ANCESTOR.name, *(key.name for key in P2P.values())}
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,13 +19,15 @@ class Outcome:
     """What an error leads to: a condition's code and a hint.
 
     `quiet` is an error that costs one fact of one GPU and isn't worth a condition there; `curable`
-    is whether NVML can start in this process after it refused to.
+    is whether NVML can start in this process after it refused to; `broken` is a GPU's own state,
+    which opening NVML anew doesn't change.
     """
 
     code: str
     hint: str
     quiet: bool = False
     curable: bool = True
+    broken: bool = False
 
 
 _PERMISSION = Outcome(
@@ -68,8 +67,11 @@ OUTCOMES: Mapping[str, Outcome] = {
         "nvml-gpu-lost",
         "it fell off the bus (XID 79): drain the node and reset it; the GPU keeps its place in the"
         " map",
+        broken=True,
     ),
-    "ResetRequired": Outcome("nvml-reset-required", "drain the node and reset the GPU"),
+    "ResetRequired": Outcome(
+        "nvml-reset-required", "drain the node and reset the GPU", broken=True
+    ),
     "InsufficientSize": _ARGUMENT,
     "ArgumentVersionMismatch": _ARGUMENT,
     "InvalidArgument": _ARGUMENT,
@@ -85,6 +87,7 @@ OUTCOMES: Mapping[str, Outcome] = {
         " nvidia-smi on the host; NVML is asked again",
     ),
     # The names below are ours.
+    "BindingError": _ARGUMENT,
     "BindingNotFound": Outcome(
         "nvml-binding-missing", "install nvidia-ml-py beside numa-agent", curable=False
     ),
@@ -107,39 +110,45 @@ def start_condition(refusal: CallError) -> NvmlCondition:
     return NvmlCondition(code=found.code, message=f"NVML doesn't answer: {refusal}; {found.hint}")
 
 
+def may_open_anew(gpus: Collection[NvmlGpu]) -> bool:
+    """Whether none of the GPUs could be opened though opening NVML anew may help."""
+    if any(gpu.opened for gpu in gpus):
+        return False
+    refused = [outcome(error.error) for gpu in gpus for error in gpu.errors]
+    causes = [found for found in refused if not found.broken]
+    return bool(causes) and all(found.curable for found in causes)
+
+
 def gpu_conditions(gpus: Iterable[NvmlGpu]) -> tuple[NvmlCondition, ...]:
-    """What is wrong with some of the GPUs, one condition an error, each naming its GPUs."""
-    named: dict[str, list[str]] = {}
-    cold: list[str] = []
-    for gpu in gpus:
-        for error in sorted(_own_errors(gpu)):
-            if not outcome(error).quiet:
-                named.setdefault(error, []).append(_label(gpu))
-        if gpu.persistence is False:
-            cold.append(_label(gpu))
-    conditions = [
-        NvmlCondition(
-            code=outcome(error).code,
-            message=f"{error} from {', '.join(labels)}: {outcome(error).hint}",
+    """What is wrong with each of the GPUs: one condition for a code and a GPU."""
+    return tuple(condition for gpu in gpus for condition in _conditions_of(gpu))
+
+
+def _conditions_of(gpu: NvmlGpu) -> Iterator[NvmlCondition]:
+    causes: dict[str, set[str]] = {}
+    for error in gpu.errors:
+        if _is_loud(error):
+            causes.setdefault(outcome(error.error).code, set()).add(error.error)
+    for code, errors in sorted(causes.items()):
+        hint = outcome(min(errors)).hint
+        yield _condition(gpu, code, f"{', '.join(sorted(errors))}: {hint}")
+    if gpu.persistence is False:
+        yield _condition(
+            gpu,
+            "nvml-persistence-off",
+            "persistence mode is off: the driver starts the GPU anew, for seconds, whenever its"
+            " last user has left; run nvidia-persistenced",
         )
-        for error, labels in sorted(named.items())
-    ]
-    return (*conditions, *_persistence(cold))
 
 
-def _own_errors(gpu: NvmlGpu) -> set[str]:
-    return {error.error for error in gpu.errors if error.call not in _PAIRS}
+def _is_loud(error: NvmlError) -> bool:
+    """Whether an error is worth a condition: a pair's may be the other GPU's, which says so."""
+    return not error.of_pair and (error.call == HANDLE.name or not outcome(error.error).quiet)
 
 
-def _persistence(labels: list[str]) -> tuple[NvmlCondition, ...]:
-    if not labels:
-        return ()
-    message = (
-        f"persistence mode is off on {', '.join(labels)}: the driver starts such a GPU anew, for"
-        " seconds, whenever its last user has left; run nvidia-persistenced"
+def _condition(gpu: NvmlGpu, code: str, found: str) -> NvmlCondition:
+    return NvmlCondition(
+        code=code,
+        message=f"GPU {gpu.index} ({gpu.address or 'PCI address unknown'}): {found}",
+        subject=str(gpu.address or f"GPU {gpu.index}"),
     )
-    return (NvmlCondition(code="nvml-persistence-off", message=message),)
-
-
-def _label(gpu: NvmlGpu) -> str:
-    return f"GPU {gpu.index}" + (f" ({gpu.address})" if gpu.address else "")

@@ -61,8 +61,8 @@ class LiveCalls:
         self._handles.clear()
         self._instances.clear()
         # A library that fails to shut down is as closed as it can be.
-        with suppress(CallError), binding.translated(self._nvml):
-            self._nvml.nvmlShutdown()
+        with suppress(CallError):
+            self._call("nvmlShutdown")
 
     def ask(
         self,
@@ -85,8 +85,7 @@ class LiveCalls:
         if self._library is not None:
             binding.preload(self._library)
         self._nvml = self._nvml or binding.load()
-        with binding.translated(self._nvml):
-            self._nvml.nvmlInitWithFlags(_NO_GPUS)
+        self._call("nvmlInitWithFlags", _NO_GPUS)
         self._opener = os.getpid()
 
     def _answer(
@@ -125,7 +124,10 @@ class LiveCalls:
     def _mask(self, key: Key[Any], handle: Any, scope: int) -> frozenset[int]:
         highest = self._highest.cpu if key is keys.CPU_AFFINITY else self._highest.node
         function = binding.OF_SCOPE[key]
-        return binding.ask_mask(lambda words: self._call(function, handle, words, scope), highest)
+        with binding.translated(self._nvml):
+            return binding.ask_mask(
+                lambda words: self._call(function, handle, words, scope), highest
+            )
 
     def _open_gpu(self, gpu: int) -> None:
         # Asked anew in every pass: a GPU may be lost by now.

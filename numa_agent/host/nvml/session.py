@@ -7,14 +7,14 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Protocol
 
-from numa_agent.config import CPU_DIR, NODE_DIR, NVIDIA_GPUS_DIR, ConfigError
+from numa_agent.config import CPU_DIR, NODE_DIR, NVIDIA_GPUS_DIR, OWN_MAPS, ConfigError
 from numa_agent.core import cpulist
 from numa_agent.core.nvml import NvmlAnswers, NvmlCondition
 from numa_agent.host.nvml.calls import CallError, Calls
-from numa_agent.host.nvml.conditions import NOTHING, outcome, start_condition
+from numa_agent.host.nvml.conditions import NOTHING, may_open_anew, outcome, start_condition
 from numa_agent.host.nvml.live import HighestIds, LiveCalls
 from numa_agent.host.nvml.read import read_started
-from numa_agent.host.nvml.skew import skew
+from numa_agent.host.nvml.skew import mapped_files, skew
 
 _FIRST_PAUSE = 5.0
 _LONGEST_PAUSE = 300.0
@@ -52,7 +52,7 @@ def live_session(option: str, host_root: Path) -> "NvmlSession":
     return NvmlSession(
         LiveCalls(library, read_highest_ids(host_root)),
         always=library is not None,
-        versions=lambda: skew(_text(module), _mapped()),
+        versions=lambda: skew(_text(module), read_mapped(Path(OWN_MAPS))),
     )
 
 
@@ -94,7 +94,10 @@ class NvmlSession:
         try:
             answers = read_started(self._calls)
         except CallError as refusal:
-            return self._failed(self._calls, refusal)
+            failure = replace(NOTHING, conditions=(start_condition(refusal),))
+            return self._failed(self._calls, failure, curable=outcome(refusal.error).curable)
+        if may_open_anew(answers.gpus):
+            return self._failed(self._calls, answers, curable=True)
         self._failure, self._failures = None, 0
         return replace(answers, conditions=(*self._calls.conditions(), *answers.conditions))
 
@@ -106,12 +109,13 @@ class NvmlSession:
     def _due(self) -> bool:
         return self._retry_at is not None and self._clock() >= self._retry_at
 
-    def _failed(self, calls: OpenCalls, refusal: CallError) -> NvmlAnswers:
+    def _failed(self, calls: OpenCalls, failure: NvmlAnswers, *, curable: bool) -> NvmlAnswers:
+        """Let go of the driver, and say so until it is time to open it again."""
         calls.close()
-        found = (*calls.conditions(), start_condition(refusal), *self._skew())
-        conditions = tuple({condition.code: condition for condition in found}.values())
-        self._failure = replace(NOTHING, conditions=conditions)
-        self._retry_at = self._clock() + self._pause() if outcome(refusal.error).curable else None
+        found = (*calls.conditions(), *failure.conditions, *self._skew())
+        by_subject = {(condition.code, condition.subject): condition for condition in found}
+        self._failure = replace(failure, conditions=tuple(by_subject.values()))
+        self._retry_at = self._clock() + self._pause() if curable else None
         self._failures += 1
         return self._failure
 
@@ -137,18 +141,16 @@ def read_highest_ids(host_root: Path) -> HighestIds:
     )
 
 
+def read_mapped(maps: Path) -> tuple[str, ...]:
+    """The files in /proc/PID/maps, loaded libraries among them; none where it can't be read."""
+    return mapped_files(_text(maps))
+
+
 def _highest(path: Path) -> int:
     try:
         return max(cpulist.parse(_text(path)), default=_ANY_ID)
     except cpulist.CpuListError:
         return _ANY_ID
-
-
-def _mapped() -> tuple[str, ...]:
-    """The files that this process has mapped, the libraries that it has loaded among them."""
-    import psutil
-
-    return tuple(region.path for region in psutil.Process().memory_maps())
 
 
 def _text(path: Path) -> str:

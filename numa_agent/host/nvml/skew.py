@@ -9,6 +9,20 @@ _MODULE = re.compile(r"^NVRM version:.*Kernel Module.*?\s(\d+(?:\.\d+){1,3})\s",
 _LIBRARY = re.compile(r"libnvidia-ml\.so\.(\d+(?:\.\d+){1,3})")
 
 
+_DELETED = " (deleted)"
+"""What the kernel adds to the name of a file that is gone, as an upgraded library's is."""
+
+
+def mapped_files(text: str) -> tuple[str, ...]:
+    """The files in the text of /proc/PID/maps, each once: its sixth column.
+
+    https://docs.kernel.org/filesystems/proc.html
+    """
+    columns = (line.split(maxsplit=5) for line in text.split("\n"))
+    names = (column[5].rstrip() for column in columns if len(column) == 6)
+    return tuple(dict.fromkeys(name.removesuffix(_DELETED) for name in names))
+
+
 def module_version(text: str) -> str | None:
     """The loaded kernel module's version, from the text of /proc/driver/nvidia/version."""
     found = _MODULE.search(text)

@@ -18,6 +18,8 @@ T = TypeVar("T")
 _LIMIT = 65536
 """Bytes read of one file; sysfs attributes fit a page, CPU lists may be a bit longer."""
 
+_PAGE = 4096
+
 _LONG_LIMIT = 1 << 24
 """Bytes read of a procfs file: /proc/cpuinfo has 1.5 KB a CPU."""
 
@@ -102,7 +104,11 @@ class Directory:
             self._unreadable(name, error)
             return None
         try:
-            data = os.read(fd, _LIMIT + 1)
+            data = chunk = os.read(fd, _LIMIT + 1)
+            # CPU lists are binary attributes since Linux 5.16, which a read gives a page of.
+            while len(chunk) >= _PAGE and len(data) <= _LIMIT:
+                chunk = os.read(fd, _LIMIT + 1)
+                data += chunk
         except OSError as error:
             self._unreadable(name, error)
             return None

@@ -17,6 +17,7 @@ from numa_agent.host.sysfs.files import Directory, number
 from numa_agent.host.sysfs.sets import CpuSetReader
 
 _CODE = re.compile(r"0x[0-9a-f]{4,6}")
+_VIRTIO = re.compile(r"virtio\d+")
 _GPU_NODE = re.compile(r"^Node:\s+(\d{1,5})$", re.MULTILINE)
 
 
@@ -57,15 +58,16 @@ def _read(directory: Directory, name: str, sets: CpuSetReader) -> PciFacts | Non
     class_code = directory.value(name + "/class", _code)
     vendor = directory.value(name + "/vendor", _code)
     numa_node = directory.value(name + "/numa_node", number)
+    device = directory.value(name + "/device", _code)
     facts = PciFacts(
         address=address,
         class_code=class_code,
         vendor=vendor,
-        device=directory.value(name + "/device", _code),
+        device=device,
         numa_node=numa_node,
     )
     # Bridges and system devices are most of a machine's functions, and nobody works beside them.
-    if device_kind(class_code, vendor) is not DeviceKind.OTHER:
+    if device_kind(class_code, vendor, device) is not DeviceKind.OTHER:
         return _with_surroundings(directory, name, facts, sets)
     if numa_node is None or numa_node < 0:
         return replace(
@@ -86,9 +88,18 @@ def _with_surroundings(
         path=parse_path(directory.link(name) or ""),
         driver=None if driver is None else driver.rpartition("/")[2],
         physical_function=_address(directory.link(f"{name}/physfn")),
-        interfaces=tuple(directory.names(f"{name}/net")),
+        interfaces=_interfaces(directory, name),
         rdma=tuple(directory.names(f"{name}/infiniband")),
     )
+
+
+def _interfaces(directory: Directory, name: str) -> tuple[str, ...]:
+    """Network interfaces; a virtio device has them one level lower than a PCI driver's own."""
+    own = directory.names(f"{name}/net")
+    if own:
+        return tuple(own)
+    inner = (entry for entry in directory.names(name) if _VIRTIO.fullmatch(entry))
+    return tuple(found for entry in inner for found in directory.names(f"{name}/{entry}/net"))
 
 
 def _address(link: str | None) -> PciAddress | None:

@@ -1,12 +1,10 @@
 """What one pass does to a container on this kernel: argument `v2` or `v1`, the cgroup version."""
 
-import contextlib
-import io
 import json
 import sys
 from pathlib import Path
 
-from numa_agent.cli import main as numa_agent
+from numa_agent.core.report import to_json
 from tests import live_folder
 from tests.vm.scripts.attempt import cpus_allowed, read, sleeper
 
@@ -21,14 +19,13 @@ def main() -> None:
     with sleeper() as pid:
         (leaf / "cgroup.procs").write_text(str(pid))
         before = cpus_allowed(pid)
-        status, report = _pass(folder)
+        report = _pass(folder)
         after = cpus_allowed(pid)
-        again = _pass(folder)[1]
+        again = _pass(folder)
     json.dump(
         {
             "before": before,
             "after": after,
-            "status": status,
             "report": report,
             "second": again,
             "configured": read(leaf / "cpuset.cpus"),
@@ -37,11 +34,8 @@ def main() -> None:
     )
 
 
-def _pass(folder: Path) -> tuple[int, object]:
-    printed = io.StringIO()
-    with contextlib.redirect_stdout(printed):
-        status = numa_agent(["run", "--once", "--host-root", str(folder), "-o", "json"])
-    return status, json.loads(printed.getvalue())
+def _pass(folder: Path) -> dict[str, object]:
+    return to_json(live_folder.take_pass(folder))
 
 
 def _v2_leaf() -> Path:
