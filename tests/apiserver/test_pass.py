@@ -14,6 +14,11 @@ pytestmark = pytest.mark.apiserver
 
 MACHINE = Path(__file__).parents[2] / "fixtures" / "sysfs" / "two-socket-8gpu"
 NODE = "pass-node"
+NODE_INFO = (
+    *("machineID", "systemUUID", "kernelVersion", "osImage", "containerRuntimeVersion"),
+    *("kubeletVersion", "kubeProxyVersion", "operatingSystem", "architecture"),
+)
+"""What else the API server wants to know of a Node that has a bootID."""
 TOPOLOGY = f"/apis/topology.node.k8s.io/v1alpha2/noderesourcetopologies/{NODE}"
 
 
@@ -119,4 +124,29 @@ def test_a_second_pass_changes_nothing_on_the_server_or_the_machine(
     report = json.loads(capsys.readouterr().out)
     assert report["publication"]["outcome"] == "unchanged"
     assert report["writes"] == []
+    assert control_plane.ask("GET", TOPOLOGY)["metadata"]["resourceVersion"] == before
+
+
+def test_a_node_that_is_another_machine_by_its_boot_id_is_not_published_to(
+    control_plane: ControlPlane,
+    live_machine: Path,
+    assigned_pod: dict[str, Any],
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    boot_id = live_machine / "proc/sys/kernel/random/boot_id"
+    boot_id.parent.mkdir(parents=True)
+    boot_id.write_text("7f0c0000-0000-4000-8000-000000000001\n")
+    path = f"/api/v1/nodes/{NODE}"
+    node = control_plane.ask("GET", path)
+    node["status"] = {"nodeInfo": {"bootID": "another", **dict.fromkeys(NODE_INFO, "x")}}
+    control_plane.ask("PUT", f"{path}/status", node)
+    before = control_plane.ask("GET", TOPOLOGY)["metadata"]["resourceVersion"]
+    configuration = _configuration(tmp_path, live_machine, control_plane)
+    try:
+        assert main(["run", "--once", "--config", configuration, "-o", "json"]) == 1
+    finally:
+        shutil.rmtree(boot_id.parents[3] / "sys")
+    report = json.loads(capsys.readouterr().out)
+    assert "is another machine or has booted since" in str(report["failures"])
     assert control_plane.ask("GET", TOPOLOGY)["metadata"]["resourceVersion"] == before

@@ -157,3 +157,15 @@ def test_the_demo_of_a_folder_that_is_no_recorded_machine_names_it(
 ) -> None:
     assert main(["demo", given]) == 2
     assert f"{given!r} has no recorded.yaml" in capsys.readouterr().err
+
+
+def test_a_recorded_machine_whose_cgroups_lead_elsewhere_writes_nothing_there(
+    copy: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    outside = tmp_path / "outside"
+    (copy / "sys/fs/cgroup").rename(outside)
+    (copy / "sys/fs/cgroup").symlink_to(outside)
+    before = {path: path.read_bytes() for path in outside.rglob("cpuset.*")}
+    assert main(["run", "--once", "--host-root", str(copy)]) == 1
+    assert "FAILED" in capsys.readouterr().out
+    assert {path: path.read_bytes() for path in before} == before

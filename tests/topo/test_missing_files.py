@@ -1,4 +1,4 @@
-"""A PCI file that is gone makes a device's place less certain and never another one."""
+"""A file that is gone makes a device's place less certain and never another one."""
 
 import shutil
 from collections.abc import Iterable, Iterator, Mapping
@@ -56,6 +56,15 @@ class Copy:
         found = assemble(read_facts(self.root)).pci_devices
         return [str(device.address) for device in found if self._is_changed(device)]
 
+    def elsewhere(self) -> list[str]:
+        """The devices that are on another node than with all files."""
+        found = assemble(read_facts(self.root)).pci_devices
+        return [
+            str(device.address)
+            for device in found
+            if device.node not in {self.places[device.address].node, None}
+        ]
+
     def _is_changed(self, device: PciDevice) -> bool:
         before = self.places[device.address]
         elsewhere = device.node not in {before.node, None}
@@ -88,6 +97,20 @@ def copy(machine: Path, root: Path) -> Copy:
 def machine(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Copy:
     """Each recorded machine in turn, copied once."""
     return copy(request.param, tmp_path_factory.mktemp("machine"))
+
+
+def test_one_file_of_a_numa_node_less_never_yields_another_node(machine: Copy) -> None:
+    files = [path for path in (machine.root / _NODES).rglob("*") if path.is_file()]
+    for path in files:
+        with machine.without([path]):
+            assert machine.elsewhere() == [], path.relative_to(machine.root)
+
+
+def test_a_whole_numa_node_less_never_puts_its_devices_on_another(machine: Copy) -> None:
+    # Not even where only one is left, which then looks like a machine with a single node.
+    for path in sorted((machine.root / _NODES).glob("node[0-9]*")):
+        with machine.without([path]):
+            assert machine.elsewhere() == [], path.name
 
 
 def test_one_file_less_never_yields_another_node(machine: Copy) -> None:

@@ -5,7 +5,7 @@ Documentation/admin-guide/mm/numaperf.rst (https://docs.kernel.org/admin-guide/m
 """
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from numa_agent.config import HUGEPAGES_DIR, MEMINFO, NODE_DIR
@@ -16,6 +16,7 @@ from numa_agent.host.sysfs.files import Directory, number
 from numa_agent.host.sysfs.sets import CpuSetReader
 
 _CPU_NAME = re.compile(r"cpu(\d{1,5})")
+_NONE: CpuSet = frozenset()
 _NODE_NAME = re.compile(r"node(\d{1,5})")
 _HUGEPAGES_NAME = re.compile(r"hugepages-(\d{1,12})kB")
 _MEM_TOTAL = re.compile(r"^(?:Node \d+ )?MemTotal:\s+(\d{1,15}) kB$", re.MULTILINE)
@@ -83,7 +84,7 @@ def _read_listed(directory: Directory, online: CpuSet, sets: CpuSetReader) -> tu
             f"cpu{cpus}",
             f"{directory.path}: online CPUs {cpus} are in no node",
         )
-    return tuple(_node(directory, raw, listed, present, raws) for raw in raws)
+    return tuple(_node(directory, raw, listed, raws) for raw in raws)
 
 
 def _node_ids(directory: Directory) -> tuple[tuple[int, ...], tuple[int, ...]]:
@@ -186,38 +187,39 @@ def _node(
     directory: Directory,
     raw: _Raw,
     listed: tuple[int, ...],
-    present: Iterable[int],
     raws: Sequence[_Raw],
 ) -> NumaNode:
-    distances = _by_id(directory, raw, listed, frozenset(present))
+    row = _by_id(directory, raw, listed)
     return NumaNode(
         id=raw.id,
         kind=node_kind(raw.cpus, raw.memory_bytes),
         cpus=raw.cpus,
         memory_bytes=raw.memory_bytes,
         hugepages=raw.hugepages,
-        distances=distances,
-        nearest_cpu_nodes=_nearest(raw, distances, raws),
+        distances=None if row is None else {other.id: row[other.id] for other in raws},
+        nearest_cpu_nodes=_nearest(raw, row, listed, raws),
     )
 
 
 def _nearest(
-    raw: _Raw, distances: Mapping[int, int] | None, raws: Sequence[_Raw]
+    raw: _Raw, row: Mapping[int, int] | None, listed: tuple[int, ...], raws: Sequence[_Raw]
 ) -> tuple[int, ...]:
-    """The nodes with CPUs nearest to one; none where one whose CPUs are unknown may be it."""
+    """The nodes with CPUs nearest to one; none where one whose CPUs are unknown may be it.
+
+    Such a one is also a listed node that has no directory.
+    """
     if raw.cpus is None:
         return ()
     if raw.cpus:
         return (raw.id,)
-    may_have = {other.id: other.cpus for other in raws if other.cpus or other.cpus is None}
+    known = {other.id: other.cpus for other in raws}
+    may_have = {node_id: known.get(node_id) for node_id in listed if known.get(node_id) != _NONE}
     initiators = sorted(raw.initiators & may_have.keys())
-    near = nearest(distances, initiators or may_have) or tuple(initiators)
+    near = nearest(row, initiators or may_have) or tuple(initiators)
     return near if all(may_have[node_id] for node_id in near) else ()
 
 
-def _by_id(
-    directory: Directory, raw: _Raw, listed: tuple[int, ...], present: frozenset[int]
-) -> Mapping[int, int] | None:
+def _by_id(directory: Directory, raw: _Raw, listed: tuple[int, ...]) -> Mapping[int, int] | None:
     """Distances by node id: column k of a row belongs to the k-th online node, not to node k."""
     path = directory.of(f"node{raw.id}/distance")
     if raw.row is None:
@@ -231,8 +233,7 @@ def _by_id(
             f"{path} has {len(raw.row)} columns for {len(listed)} online nodes; distances unknown",
         )
         return None
-    pairs = zip(listed, raw.row, strict=True)
-    return {node_id: distance for node_id, distance in pairs if node_id in present}
+    return dict(zip(listed, raw.row, strict=True))
 
 
 def _read_initiators(directory: Directory, name: str) -> frozenset[int]:
