@@ -70,6 +70,16 @@ def parse_mask(text: str) -> CpuSet:
     return frozenset(position for position, bit in enumerate(reversed(bits)) if bit == "1")
 
 
+def in_several(sets: Iterable[CpuSet]) -> CpuSet:
+    """The CPUs that are in more than one of these sets."""
+    seen: set[int] = set()
+    several: set[int] = set()
+    for cpus in sets:
+        several |= seen & cpus
+        seen |= cpus
+    return frozenset(several)
+
+
 def render(cpus: Iterable[int]) -> str:
     """The shortest kernel list of a set, ascending, so that parse(render(cpus)) == cpus."""
     parts: list[str] = []

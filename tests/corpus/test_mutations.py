@@ -17,7 +17,6 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from numa_agent.config import CPU_DIR, NODE_DIR, NVIDIA_GPUS_DIR, PCI_DIR
-from numa_agent.core import cpulist
 from numa_agent.core.cpulist import CpuSet
 from numa_agent.core.devices import NodeSource
 from numa_agent.core.topology import NodeKind, Topology, TopologyWarning
@@ -180,13 +179,7 @@ def check_cpus(topology: Topology, directories: CpuSet) -> None:
 
 
 def check_groups(topology: Topology) -> None:
-    """Cores, packages, dies, clusters, kinds and caches have online CPUs, and no CPU is in two.
-
-    Gaps: hybrid kinds may overlap, and so may cores in a CPU that names no core itself.
-    """
-    silent = cpulist.parse(
-        ",".join(w.subject[3:] for w in topology.warnings if w.code == "cpu-without-topology")
-    )
+    """Cores, packages, dies, clusters, kinds and caches have online CPUs, and no CPU is in two."""
     for name, sets in (
         ("cores", topology.cores or ()),
         ("packages", [group.cpus for group in topology.packages or ()]),
@@ -197,8 +190,7 @@ def check_groups(topology: Topology) -> None:
     ):
         assert all(sets), f"{name}: one without CPUs"
         assert all(cpus <= topology.online for cpus in sets), f"{name}: CPUs that aren't online"
-        several = in_several(sets) - (silent if name == "cores" else frozenset())
-        assert name == "kinds" or not several, f"{name}: CPUs in two: {several}"
+        assert not in_several(sets), f"{name}: CPUs in two: {in_several(sets)}"
 
 
 def in_several(sets: Iterable[CpuSet]) -> CpuSet:
@@ -233,20 +225,11 @@ def check_nodes(topology: Topology) -> None:
 
 
 def check_overlaps(topology: Topology, root: Path) -> None:
-    """No CPU is in two nodes, but where a kernel too old for cpulist says so, and then warned.
-
-    Gap: of nodes whose cpulist and cpumap agree, each is believed, also where two name one CPU.
-    """
-    nodes = {f"node{node.id}": node.cpus for node in topology.nodes if node.cpus}
-    overlap = in_several(nodes.values())
+    """No CPU is in two nodes, but where a kernel too old for cpulist says so, and then warned."""
+    overlap = in_several(node.cpus for node in topology.nodes if node.cpus)
     if overlap:
         assert "nodes-overlap" in {warning.code for warning in topology.warnings}
-    if overlap and list((root / NODE_DIR).glob("node*/cpulist")):
-        files = {
-            name: {path.name for path in (root / NODE_DIR / name).iterdir()} for name in nodes
-        }
-        agree = in_several(nodes[name] for name in nodes if {"cpulist", "cpumap"} <= files[name])
-        assert overlap <= agree, f"CPUs {overlap - agree} in two nodes"
+        assert not list((root / NODE_DIR).glob("node*/cpulist")), f"CPUs {overlap} in two nodes"
 
 
 def check_unknown_places(topology: Topology, root: Path) -> None:
@@ -450,8 +433,7 @@ def test_deleting_pci_files_never_moves_a_device_to_another_node_nor_makes_it_su
 
 # An online list that says less CPUs is believed, and then other nodes are the nearest; without
 # the node directory, which a kernel may well not have, all CPUs are in node 0.
-# Gap: so they are where the list of online nodes names none that has a directory.
-MOVES_DEVICES = rf"{CPU_DIR}/(cpu\d+/)?online|{NODE_DIR}(/online)?"
+MOVES_DEVICES = rf"{CPU_DIR}/(cpu\d+/)?online|{NODE_DIR}"
 
 
 @pytest.mark.parametrize("name", WITH_PCI)

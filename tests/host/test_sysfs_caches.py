@@ -36,9 +36,16 @@ def test_a_cache_s_size_is_in_bytes(size: str, in_bytes: int, tmp_path: Path) ->
     assert tree.topology().caches == (Cache(level=1, cpus=cpus("0"), size_bytes=in_bytes),)
 
 
-def test_what_has_no_level_is_no_cache(tmp_path: Path) -> None:
+def test_a_cache_without_a_level_may_be_the_last_so_none_is_known(tmp_path: Path) -> None:
+    tree = lone_cpus(tmp_path, "0-1").cache(0, 2, level="2", shared_cpu_list="0", size="1M")
+    tree.cache(1, 2, level="2", shared_cpu_list="1", size="1M")
+    topology = tree.cache(0, 3, shared_cpu_list="0-1", size="9M").topology()
+    assert topology.caches == (Cache(level=2, cpus=cpus("1"), size_bytes=1 << 20),)
+    assert codes(topology) == ["cache-unknown"]
+
+
+def test_only_a_folder_named_index_is_a_cache(tmp_path: Path) -> None:
     tree = lone_cpus(tmp_path, "0").cache(0, 0, level="1", shared_cpu_list="0", size="1K")
-    tree.cache(0, 7, shared_cpu_list="0", size="9M")
     tree.files(f"{CPU}/cpu0/cache/other", level="8", shared_cpu_list="0")
     assert tree.topology().caches == (Cache(level=1, cpus=cpus("0"), size_bytes=1024),)
 
@@ -62,6 +69,13 @@ def test_hybrid_cpus_are_of_the_kinds_that_their_pmus_name(tmp_path: Path) -> No
         CpuKind(name="core", cpus=cpus("0-3"), capacity=None),
         CpuKind(name="atom", cpus=cpus("4-5"), capacity=None),
     )
+
+
+def test_a_cpu_of_two_hybrid_kinds_leaves_the_kinds_unknown(tmp_path: Path) -> None:
+    tree = lone_cpus(tmp_path, "0-3").file("sys/devices/cpu_core/cpus", "0-2")
+    topology = tree.file("sys/devices/cpu_atom/cpus", "2-3").topology()
+    assert topology.cpu_kinds == ()
+    assert [w.subject for w in topology.warnings if w.code == "kinds-disagree"] == ["cpu2"]
 
 
 def test_cpus_of_several_capacities_are_kinds_the_fastest_first(tmp_path: Path) -> None:

@@ -54,6 +54,17 @@ def test_cpus_that_contradict_each_other_about_their_core_have_none(tmp_path: Pa
     assert (warning.code, warning.subject) == ("siblings-disagree", "cpu0,4")
 
 
+def test_a_silent_cpu_that_two_others_name_is_in_no_core(tmp_path: Path) -> None:
+    tree = Tree(tmp_path).cpu_lists(online="0-3")
+    for number, core in {0: "0,3", 1: "1,3", 2: "2"}.items():
+        tree.cpu(number, core_cpus_list=core)
+    topology = tree.cpu(3, physical_package_id="0").topology()
+    assert topology.cores == (cpus("2"),)
+    subjects = {warning.code: warning.subject for warning in topology.warnings}
+    assert subjects["siblings-disagree"] == "cpu0-1"
+    assert subjects["cpu-without-topology"] == "cpu3"
+
+
 def test_a_core_in_two_packages_is_told_of(tmp_path: Path) -> None:
     tree = Tree(tmp_path).cpu_lists(online="0-1")
     for number in (0, 1):
@@ -91,6 +102,15 @@ def test_packages_by_id_alone_where_no_siblings_are_named(tmp_path: Path) -> Non
         CpuGroup(id=0, cpus=cpus("0,2")),
         CpuGroup(id=8, cpus=cpus("1,3")),
     )
+
+
+def test_a_cpu_without_an_id_where_ids_alone_tell_is_named(tmp_path: Path) -> None:
+    tree = Tree(tmp_path).cpu_lists(online="0-2").cpu(0, core_cpus_list="0")
+    for number in (1, 2):
+        tree.cpu(number, core_cpus_list=f"{number}", physical_package_id="0")
+    topology = tree.topology()
+    assert topology.packages == (CpuGroup(id=0, cpus=cpus("1-2")),)
+    assert [w.subject for w in topology.warnings if w.code == "group-unknown"] == ["cpu0"]
 
 
 def test_dies_and_clusters_are_groups_too_and_a_cluster_of_one_core_is_none(

@@ -100,6 +100,25 @@ def test_a_directory_of_a_node_that_is_not_online_is_skipped(tmp_path: Path) -> 
     assert codes(topology) == ["node-not-listed"]
 
 
+def test_a_list_that_names_only_absent_nodes_is_not_believed(tmp_path: Path) -> None:
+    topology = two_socket_tree(tmp_path).nodes_online("5").topology()
+    assert [(found.id, found.cpus) for found in topology.nodes] == [
+        (0, cpus("0-1,4-5")),
+        (1, cpus("2-3,6-7")),
+    ]
+    assert codes(topology) == ["node-list-wrong"]
+
+
+def test_a_node_directory_that_can_t_be_opened_is_not_a_kernel_without_numa(
+    tmp_path: Path,
+) -> None:
+    tree = lone_cpus(tmp_path, "0-1")
+    (tmp_path / NODE).symlink_to("node")
+    topology = tree.topology()
+    assert topology.nodes == ()
+    assert codes(topology) == ["unreadable-file"]
+
+
 @pytest.mark.parametrize("online", [None, b"", b"x\n", b"\n"])
 def test_without_a_usable_list_the_nodes_are_those_with_a_directory(
     online: bytes | None, tmp_path: Path
@@ -214,6 +233,13 @@ def test_a_cpu_that_two_nodes_claim_with_one_witness_each_is_in_neither(tmp_path
     topology = tree.node(0, cpulist="0-2").node(1, cpulist="2").topology()
     assert node(topology, 0).cpus == cpus("0-1")
     assert node(topology, 1).cpus is None
+
+
+def test_a_cpu_that_two_nodes_claim_with_two_witnesses_each_is_in_neither(tmp_path: Path) -> None:
+    tree = two_socket_tree(tmp_path).file(f"{NODE}/node1/cpulist", "2-3,5-7")
+    topology = tree.file(f"{NODE}/node1/cpumap", "ec").topology()
+    assert [found.cpus for found in topology.nodes] == [cpus("0-1,4"), cpus("2-3,6-7")]
+    assert codes(topology) == ["cpu-without-node", "nodes-overlap"]
 
 
 def test_kernels_too_old_for_cpulist_are_believed_as_they_are(tmp_path: Path) -> None:

@@ -96,6 +96,21 @@ def test_a_list_that_was_cut_is_overruled_by_the_cpus_own_files(tmp_path: Path) 
     assert tree.topology().online == cpus("0-3")
 
 
+def test_a_cpu_s_own_file_says_0_or_1_and_nothing_else(tmp_path: Path) -> None:
+    tree = lone_cpus(tmp_path, "0-1").without(f"{CPU}/online")
+    topology = tree.file(f"{CPU}/cpu1/online", "7").file(f"{CPU}/cpu0/online", "1").topology()
+    assert topology.online == cpus("0-1")
+    damaged = [w.subject for w in topology.warnings if w.code == "damaged-file"]
+    assert damaged == [f"/{CPU}/cpu1/online"]
+
+
+def test_what_can_t_be_read_is_told_of_once(tmp_path: Path) -> None:
+    tree = lone_cpus(tmp_path, "0-1").without(f"{CPU}/online")
+    (tmp_path / CPU / "online").mkdir()
+    found = [w.subject for w in tree.topology().warnings if w.code == "unreadable-file"]
+    assert found == [f"/{CPU}/online"]
+
+
 @pytest.mark.parametrize("online", ["15,21-22,26,29-30", "6-7,10-11,14-15", "1-3"])
 def test_nothing_takes_cpu_0_for_granted(online: str, tmp_path: Path) -> None:
     # Case 37.

@@ -38,7 +38,7 @@ def read_facts(host_root: Path) -> MachineFacts:
         nodes=numa_nodes,
         pci=devices,
         gpu_memory_nodes=owners,
-        warnings=tuple(warnings),
+        warnings=tuple(dict.fromkeys(warnings)),
     )
 
 

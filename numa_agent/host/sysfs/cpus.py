@@ -96,7 +96,12 @@ def _read_last_level(
         if not name.startswith("index"):
             continue
         level = cpu.value(f"{base}/{name}/level", number_or_none)
-        if level is not None and (best is None or level > best[0]):
+        if level is None:
+            # It may be the last level, which then no other is.
+            path = cpu.of(f"{base}/{name}/level")
+            cpu.warn("cache-unknown", path, f"{path} gives no level; caches of this CPU unknown")
+            return None
+        if best is None or level > best[0]:
             best = (level, f"{base}/{name}")
     if best is None:
         return None
@@ -111,11 +116,20 @@ def _read_last_level(
 
 def _read_hybrid_kinds(root: Directory, online: CpuSet) -> tuple[CpuKind, ...]:
     """The CPU types of hybrid x86, which has one PMU a type: cpu_core, cpu_atom, cpu_lowpower."""
-    return tuple(
+    kinds = tuple(
         CpuKind(name=name, cpus=cpus & online, capacity=None)
         for name in ("core", "atom", "lowpower")
         if (cpus := root.value(f"{PMU_DIR}/cpu_{name}/cpus", cpulist.parse)) and cpus & online
     )
+    if both := cpulist.in_several(kind.cpus for kind in kinds):
+        listed = cpulist.render(both)
+        root.warn(
+            "kinds-disagree",
+            f"cpu{listed}",
+            f"{root.of(PMU_DIR)}: CPUs {listed} are of two types; CPU types unknown",
+        )
+        return ()
+    return kinds
 
 
 def _read_capacities(cpu: Directory, order: Sequence[int]) -> tuple[CpuKind, ...]:

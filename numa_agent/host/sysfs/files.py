@@ -84,6 +84,16 @@ class Directory:
         finally:
             os.close(fd)
 
+    def exists(self, name: str) -> bool:
+        """Whether there is anything of this name, readable or not."""
+        try:
+            os.lstat(name, dir_fd=self._fd)
+        except FileNotFoundError:
+            return False
+        except OSError:
+            return True
+        return True
+
     def link(self, name: str) -> str | None:
         """Where the symbolic link of this name points, None when it isn't one."""
         try:

@@ -57,11 +57,15 @@ def read_cores(
     if not siblings:
         siblings = _lone_cores(root, online)
         silent = sorted(online - siblings.keys())
-    doubtful = [
-        number
+    agreed = {
+        number: cpus
         for number, cpus in siblings.items()
-        if number not in cpus or any(siblings.get(other, cpus) != cpus for other in cpus)
-    ]
+        if number in cpus and all(siblings.get(other, cpus) == cpus for other in cpus)
+    }
+    # A CPU that names no core itself may be named by two.
+    contested = cpulist.in_several(set(agreed.values()))
+    cores = {number: cpus for number, cpus in agreed.items() if not cpus & contested}
+    doubtful = sorted(siblings.keys() - cores.keys())
     for numbers, code, what in (
         (silent, "cpu-without-topology", "don't name their core's CPUs"),
         (doubtful, "siblings-disagree", "name other core siblings than those name"),
@@ -69,8 +73,7 @@ def read_cores(
         if numbers:
             listed = cpulist.render(numbers)
             cpu.warn(code, f"cpu{listed}", f"{cpu.path}: CPUs {listed} {what}; core unknown")
-    known = {cpus for number, cpus in siblings.items() if number not in set(doubtful)}
-    return tuple(sorted(known, key=min))
+    return tuple(sorted(set(cores.values()), key=min))
 
 
 def _lone_cores(root: Directory, online: CpuSet) -> dict[int, CpuSet]:
@@ -149,6 +152,13 @@ def _groups_by_id(cpu: Directory, order: Sequence[int], id_name: str) -> list[Cp
         group_id = cpu.value(f"cpu{cpu_id}/topology/{id_name}", number_or_none)
         if group_id is not None:
             members[group_id].add(cpu_id)
+    if members and (lost := set(order).difference(*members.values())):
+        listed = cpulist.render(lost)
+        cpu.warn(
+            "group-unknown",
+            f"cpu{listed}",
+            f"{cpu.path}: CPUs {listed} have no {id_name}; left out",
+        )
     return [CpuGroup(id=group_id, cpus=frozenset(cpus)) for group_id, cpus in members.items()]
 
 

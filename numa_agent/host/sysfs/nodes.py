@@ -6,16 +6,16 @@ Documentation/admin-guide/mm/numaperf.rst (https://docs.kernel.org/admin-guide/m
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from numa_agent.config import HUGEPAGES_DIR, MEMINFO, NODE_DIR
 from numa_agent.core import cpulist
 from numa_agent.core.cpulist import CpuSet
 from numa_agent.core.topology import HugePages, NodeKind, NumaNode, nearest, node_kind
+from numa_agent.host.sysfs.claims import read_claims
 from numa_agent.host.sysfs.files import Directory, number
 from numa_agent.host.sysfs.sets import CpuSetReader
 
-_CPU_NAME = re.compile(r"cpu(\d{1,5})")
 _NONE: CpuSet = frozenset()
 _NODE_NAME = re.compile(r"node(\d{1,5})")
 _HUGEPAGES_NAME = re.compile(r"hugepages-(\d{1,12})kB")
@@ -28,8 +28,6 @@ class _Raw:
 
     id: int
     cpus: CpuSet | None
-    has_list: bool
-    confirmed: bool
     memory_bytes: int | None
     hugepages: tuple[HugePages, ...]
     row: tuple[int, ...] | None
@@ -40,7 +38,8 @@ def read_nodes(root: Directory, online: CpuSet, sets: CpuSetReader) -> tuple[Num
     """The online NUMA nodes, ascending.
 
     A machine whose kernel has no node directory has one node 0, with every online CPU and all
-    memory. Such a machine without CPUs has no node.
+    memory. Such a machine without CPUs has no node, nor has one whose node directory is there and
+    can't be opened.
     """
     with_nodes = root.directory(NODE_DIR)
     if with_nodes is not None:
@@ -48,7 +47,7 @@ def read_nodes(root: Directory, online: CpuSet, sets: CpuSetReader) -> tuple[Num
             nodes = _read_listed(with_nodes, online, sets)
         if nodes:
             return nodes
-    if not online:
+    if not online or (with_nodes is None and root.exists(NODE_DIR)):
         return ()
     path = root.of(NODE_DIR)
     root.warn(
@@ -74,16 +73,16 @@ def _whole_machine(root: Directory, online: CpuSet) -> NumaNode:
 
 def _read_listed(directory: Directory, online: CpuSet, sets: CpuSetReader) -> tuple[NumaNode, ...]:
     listed, present = _node_ids(directory)
-    raws = [_read_node(directory, node_id, online, sets) for node_id in present]
-    raws = _without_contested(directory, raws)
-    homeless = online.difference(*(raw.cpus for raw in raws if raw.cpus))
-    if raws and homeless:
-        cpus = cpulist.render(homeless)
+    claims = read_claims(directory, present, online, sets)
+    homeless = online.difference(*(cpus for cpus in claims.values() if cpus))
+    if present and homeless:
+        ranges = cpulist.render(homeless)
         directory.warn(
             "cpu-without-node",
-            f"cpu{cpus}",
-            f"{directory.path}: online CPUs {cpus} are in no node",
+            f"cpu{ranges}",
+            f"{directory.path}: online CPUs {ranges} are in no node",
         )
+    raws = [_read_node(directory, node_id, cpus) for node_id, cpus in claims.items()]
     return tuple(_node(directory, raw, listed, raws) for raw in raws)
 
 
@@ -93,6 +92,12 @@ def _node_ids(directory: Directory) -> tuple[tuple[int, ...], tuple[int, ...]]:
         int(match[1]) for name in directory.names() if (match := _NODE_NAME.fullmatch(name))
     )
     online = directory.value("online", cpulist.parse)
+    if online and online.isdisjoint(present):
+        path = directory.of("online")
+        directory.warn(
+            "node-list-wrong", path, f"{path} names no node that is there; not believed"
+        )
+        online = None
     if not online:
         return tuple(sorted(present)), tuple(sorted(present))
     for ids, code, what in (
@@ -105,82 +110,19 @@ def _node_ids(directory: Directory) -> tuple[tuple[int, ...], tuple[int, ...]]:
     return tuple(sorted(online)), tuple(sorted(online & present))
 
 
-def _read_node(directory: Directory, node_id: int, online: CpuSet, sets: CpuSetReader) -> _Raw:
+def _read_node(directory: Directory, node_id: int, cpus: CpuSet | None) -> _Raw:
     name = f"node{node_id}"
-    claim = _read_claim(directory, name, online, sets)
     memory = directory.value(f"{name}/meminfo", _mem_total_bytes)
     if memory is None:
         _warn_memory(directory, f"{name}/meminfo", node_id)
     return _Raw(
         id=node_id,
-        cpus=claim.cpus,
-        has_list=claim.has_list,
-        confirmed=claim.confirmed,
+        cpus=cpus,
         memory_bytes=memory,
         hugepages=_read_hugepages(directory, f"{name}/hugepages"),
         row=directory.value(f"{name}/distance", _distances),
-        initiators=frozenset() if claim.cpus else _read_initiators(directory, name),
+        initiators=frozenset() if cpus else _read_initiators(directory, name),
     )
-
-
-@dataclass(frozen=True, slots=True)
-class _Claim:
-    """A node's online CPUs by its own files; `confirmed` where cpulist and cpumap agree."""
-
-    cpus: CpuSet | None
-    has_list: bool = False
-    confirmed: bool = False
-
-
-def _read_claim(directory: Directory, name: str, online: CpuSet, sets: CpuSetReader) -> _Claim:
-    # cpulist may name offline CPUs where cpumap doesn't, so both are cut to the online ones.
-    listed = directory.value(f"{name}/cpulist", sets.list)
-    mapped = directory.value(f"{name}/cpumap", sets.mask)
-    if listed is not None and mapped is not None:
-        if listed & online == mapped & online:
-            return _Claim(listed & online, has_list=True, confirmed=True)
-        path = directory.of(name)
-        directory.warn(
-            "node-cpus-disagree", path, f"{path}: cpulist and cpumap differ; its CPUs are unknown"
-        )
-        return _Claim(None)
-    if listed is not None:
-        return _Claim(listed & online, has_list=True)
-    if mapped is not None:
-        return _Claim(mapped & online)
-    linked = frozenset(
-        int(match[1]) for entry in directory.names(name) if (match := _CPU_NAME.fullmatch(entry))
-    )
-    if linked:
-        return _Claim(linked & online)
-    path = directory.of(f"{name}/cpulist")
-    directory.warn("node-cpus-unknown", path, f"{path}: no CPU list of this node can be read")
-    return _Claim(None)
-
-
-def _without_contested(directory: Directory, raws: list[_Raw]) -> list[_Raw]:
-    """Take CPUs that two nodes claim from each node whose claim rests on one file only.
-
-    A CPU is in one node only, so one of the files lies. Kernels too old for cpulist are believed
-    as they are: there is nothing to hold their cpumap against.
-    """
-    seen: set[int] = set()
-    contested: set[int] = set()
-    for raw in raws:
-        contested |= seen & (raw.cpus or frozenset())
-        seen |= raw.cpus or frozenset()
-    if not contested:
-        return raws
-    cpus = cpulist.render(contested)
-    directory.warn(
-        "nodes-overlap", f"cpu{cpus}", f"{directory.path}: CPUs {cpus} are in two nodes"
-    )
-    if not any(raw.has_list for raw in raws):
-        return raws
-    return [
-        raw if raw.confirmed or not raw.cpus else replace(raw, cpus=raw.cpus - contested or None)
-        for raw in raws
-    ]
 
 
 def _node(

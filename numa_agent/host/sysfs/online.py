@@ -65,16 +65,22 @@ def _existing(cpu: Directory, name: str, directories: CpuSet) -> CpuSet | None:
 
 
 def _online_one_by_one(cpu: Directory, directories: CpuSet) -> CpuSet:
-    states = {number: cpu.text(f"cpu{number}/online") for number in directories}
-    silent = {number for number, state in states.items() if state not in {"0", "1"}}
+    states = {number: cpu.value(f"cpu{number}/online", _is_online) for number in directories}
+    silent = {number for number, state in states.items() if state is None}
     if silent == directories and (cut := _cut_list(cpu) & directories):
         return cut
     with_topology = {number for number in silent if cpu.names(f"cpu{number}/topology")}
     if silent == directories and not with_topology:
         # Kernels before 2.6.16 have neither file: all their CPUs that exist are online.
         return directories
-    switched_on = (number for number, state in states.items() if state == "1")
+    switched_on = (number for number, state in states.items() if state)
     return frozenset(with_topology).union(switched_on)
+
+
+def _is_online(text: str) -> bool:
+    if text not in {"0", "1"}:
+        raise ValueError(f"neither 0 nor 1: {text[:60]!r}")
+    return text == "1"
 
 
 def _cut_list(cpu: Directory) -> CpuSet:
