@@ -6,6 +6,7 @@ from numa_agent.core.cpulist import (
     MAX_ID,
     MAX_LENGTH,
     CpuListError,
+    in_several,
     parse,
     parse_mask,
     render,
@@ -156,3 +157,8 @@ def test_only_the_spaces_that_the_kernel_skips_are_skipped(text: str) -> None:
 
 def test_a_cpu_named_twice_is_rendered_once() -> None:
     assert render([1, 1, 2]) == "1-2"
+
+
+def test_cpus_in_several_sets_are_those_of_two_or_more() -> None:
+    assert in_several([parse("0-2"), parse("2-4"), parse("2,4,6")]) == parse("2,4")
+    assert in_several([parse("0-1"), parse("2")]) == frozenset()

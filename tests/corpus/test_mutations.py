@@ -8,8 +8,10 @@ import json
 import os
 import re
 import stat
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
+from itertools import chain
 from pathlib import Path
 
 import pytest
@@ -195,12 +197,8 @@ def check_groups(topology: Topology) -> None:
 
 def in_several(sets: Iterable[CpuSet]) -> CpuSet:
     """The CPUs that are in more than one of these sets."""
-    seen: set[int] = set()
-    several: set[int] = set()
-    for cpus in sets:
-        several |= seen & cpus
-        seen |= cpus
-    return frozenset(several)
+    counts = Counter(chain.from_iterable(sets))
+    return frozenset(cpu for cpu, count in counts.items() if count > 1)
 
 
 def check_nodes(topology: Topology) -> None:

@@ -1,6 +1,6 @@
 """NVIDIA's Python binding: the module `pynvml` of the distribution nvidia-ml-py.
 
-The binding's source is https://pypi.org/project/nvidia-ml-py/; each quirk handled here was seen in
+The binding's source is its release on PyPI (nvidia-ml-py); each quirk handled here was seen in
 releases 12.550 to 13.615.
 """
 
