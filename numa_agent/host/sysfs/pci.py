@@ -5,7 +5,6 @@ Files: Documentation/ABI/testing/sysfs-bus-pci (https://docs.kernel.org/admin-gu
 
 import re
 from collections.abc import Mapping
-from dataclasses import replace
 from functools import lru_cache
 
 from numa_agent.config import NVIDIA_GPUS_DIR, PCI_DIR
@@ -18,6 +17,7 @@ from numa_agent.host.sysfs.sets import CpuSetReader
 
 _CODE = re.compile(r"0x[0-9a-f]{4,6}")
 _VIRTIO = re.compile(r"virtio\d+")
+_VIRTIO_VENDOR = 0x1AF4
 _GPU_NODE = re.compile(r"^Node:\s+(\d{1,5})$", re.MULTILINE)
 
 
@@ -59,44 +59,36 @@ def _read(directory: Directory, name: str, sets: CpuSetReader) -> PciFacts | Non
     vendor = directory.value(name + "/vendor", _code)
     numa_node = directory.value(name + "/numa_node", number)
     device = directory.value(name + "/device", _code)
-    facts = PciFacts(
+    # Bridges and system devices are most of a machine's functions, and nobody works beside them.
+    matters = device_kind(class_code, vendor, device) is not DeviceKind.OTHER
+    placed = numa_node is not None and numa_node >= 0
+    link = directory.link(f"{name}/driver") if matters else None
+    driver = None if link is None else link.rpartition("/")[2]
+    return PciFacts(
         address=address,
         class_code=class_code,
         vendor=vendor,
         device=device,
         numa_node=numa_node,
-    )
-    # Bridges and system devices are most of a machine's functions, and nobody works beside them.
-    if device_kind(class_code, vendor, device) is not DeviceKind.OTHER:
-        return _with_surroundings(directory, name, facts, sets)
-    if numa_node is None or numa_node < 0:
-        return replace(
-            facts,
-            local_cpus=sets.read(directory, f"{name}/local_cpulist", f"{name}/local_cpus"),
-            path=parse_path(directory.link(name) or ""),
+        local_cpus=None
+        if placed and not matters
+        else sets.read(directory, f"{name}/local_cpulist", f"{name}/local_cpus"),
+        path=None if placed and not matters else parse_path(directory.link(name) or ""),
+        driver=driver,
+        physical_function=_address(directory.link(f"{name}/physfn")) if matters else None,
+        interfaces=_interfaces(
+            directory, name, is_virtio=driver == "virtio-pci" or vendor == _VIRTIO_VENDOR
         )
-    return facts
-
-
-def _with_surroundings(
-    directory: Directory, name: str, facts: PciFacts, sets: CpuSetReader
-) -> PciFacts:
-    driver = directory.link(f"{name}/driver")
-    return replace(
-        facts,
-        local_cpus=sets.read(directory, f"{name}/local_cpulist", f"{name}/local_cpus"),
-        path=parse_path(directory.link(name) or ""),
-        driver=None if driver is None else driver.rpartition("/")[2],
-        physical_function=_address(directory.link(f"{name}/physfn")),
-        interfaces=_interfaces(directory, name),
-        rdma=tuple(directory.names(f"{name}/infiniband")),
+        if matters
+        else (),
+        rdma=tuple(directory.names(f"{name}/infiniband")) if matters else (),
     )
 
 
-def _interfaces(directory: Directory, name: str) -> tuple[str, ...]:
+def _interfaces(directory: Directory, name: str, *, is_virtio: bool) -> tuple[str, ...]:
     """Network interfaces; a virtio device has them one level lower than a PCI driver's own."""
     own = directory.names(f"{name}/net")
-    if own:
+    if own or not is_virtio:
         return tuple(own)
     inner = (entry for entry in directory.names(name) if _VIRTIO.fullmatch(entry))
     return tuple(found for entry in inner for found in directory.names(f"{name}/{entry}/net"))
