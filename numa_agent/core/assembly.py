@@ -5,7 +5,7 @@ from dataclasses import dataclass, field, replace
 
 from numa_agent.core import gpus as gpu_facts
 from numa_agent.core.cpulist import render
-from numa_agent.core.devices import NodeSource, PciDevice, device_kind
+from numa_agent.core.devices import BRIDGE, NodeSource, PciDevice, device_kind
 from numa_agent.core.facts import MachineFacts, PciFacts
 from numa_agent.core.locality import Evidence, Locator, Placement
 from numa_agent.core.nvml import NvmlAnswers, NvmlGpu
@@ -109,7 +109,11 @@ def _placed(
     warnings: _Warnings,
 ) -> tuple[PciDevice, ...]:
     locator = Locator(facts.nodes, facts.cpus.online)
-    bridges = {str(entry.address): entry.numa_node for entry in facts.pci}
+    bridges = {
+        str(entry.address): entry.numa_node
+        for entry in facts.pci
+        if entry.class_code is None or entry.class_code >> 16 == BRIDGE
+    }
     corrections = _corrections(facts, overrides, warnings)
     # Hundreds of bridges and system devices have nothing but a numa_node: one answer a number.
     plain: dict[int | None, Placement] = {}

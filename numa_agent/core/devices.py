@@ -41,6 +41,9 @@ _OTHER_NETWORK, _MELLANOX = 0x0280, 0x15B3
 _MANAGEMENT_CHIPS = {(AMD, 0x515E), (AMD, 0x4752)}
 """ATI's ES1000 and Rage XL, displays of servers' management controllers."""
 
+BRIDGE = 0x06
+"""The base class of every bridge."""
+
 _NVME = 0x0108
 _OTHER_BRIDGE = 0x0680
 _BY_VENDOR = {*_DISPLAY, _ACCELERATOR, _CO_PROCESSOR, _OTHER_BRIDGE}

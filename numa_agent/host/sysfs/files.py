@@ -114,7 +114,7 @@ class Directory:
             self._unreadable(name, error)
             return None
         try:
-            data = chunk = os.read(fd, _LIMIT + 1)
+            data = chunk = os.read(fd, _PAGE)
             # CPU lists are binary attributes since Linux 5.16, which a read gives a page of.
             while len(chunk) >= _PAGE and len(data) <= _LIMIT:
                 chunk = os.read(fd, _LIMIT + 1)
@@ -124,13 +124,11 @@ class Directory:
             return None
         finally:
             os.close(fd)
-        if data[-1:] == b"\0":
-            # Some recorded machines carry the NUL that old kernels left behind the newline.
-            data = data.rstrip(b"\0")
-        whole = data[-1:] == b"\n" and len(data) <= _LIMIT
-        if whole and data.isascii() and b"\0" not in data:
-            return data[:-1].decode("ascii")
-        if cut and not whole:
+        text = _whole(data)
+        if text is not None:
+            return text
+        data = data.rstrip(b"\0")
+        if cut and (data[-1:] != b"\n" or len(data) > _LIMIT):
             return data.decode("ascii", "replace")
         self.damaged(name, _damage(data))
         return None
@@ -193,6 +191,16 @@ def number_or_none(text: str) -> int | None:
     """A decimal number; None for a negative one, the kernel's word for "there is none"."""
     value = number(text)
     return value if value >= 0 else None
+
+
+@lru_cache(maxsize=1024)
+def _whole(data: bytes) -> str | None:
+    """The text of a whole file without its newline, None for anything else."""
+    # Some recorded machines carry the NUL that old kernels left behind the newline.
+    data = data.rstrip(b"\0")
+    if data[-1:] == b"\n" and len(data) <= _LIMIT and data.isascii() and b"\0" not in data:
+        return data[:-1].decode("ascii")
+    return None
 
 
 def _damage(data: bytes) -> str:

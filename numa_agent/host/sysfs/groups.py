@@ -100,8 +100,7 @@ def read_clusters(
     cores: frozenset[CpuSet],
 ) -> tuple[CpuGroup, ...]:
     """The clusters that hold more than a core: many kernels call each core a cluster too."""
-    groups = read_groups(cpu, order, online, sets, _CLUSTER)
-    return tuple(group for group in groups if group.cpus not in cores)
+    return read_groups(cpu, order, online, sets, _CLUSTER, without=cores)
 
 
 def read_groups(
@@ -110,8 +109,13 @@ def read_groups(
     online: CpuSet,
     sets: CpuSetReader,
     files: GroupFiles,
+    *,
+    without: frozenset[CpuSet] = frozenset(),
 ) -> tuple[CpuGroup, ...]:
-    """Groups that don't overlap; a CPU already in one isn't asked for its own file."""
+    """Groups that don't overlap; a CPU already in one isn't asked for its own file.
+
+    Those that hold just the CPUs of one in `without` are left out, their ids not read.
+    """
     if not order or not _has_any(cpu, order[0], files):
         return ()
     groups: list[CpuGroup] = []
@@ -129,10 +133,13 @@ def read_groups(
             cpu.warn("groups-disagree", name, f"{name} contradicts another CPU's; left out")
             continue
         covered |= cpus
+        if cpus in without:
+            continue
         group_id = cpu.value(f"cpu{number}/topology/{files.id_name}", number_or_none)
         groups.append(CpuGroup(id=group_id, cpus=cpus))
-    if not groups:
-        groups = _groups_by_id(cpu, order, files.id_name)
+    if not covered:
+        by_id = _groups_by_id(cpu, order, files.id_name)
+        groups = [group for group in by_id if group.cpus not in without]
     return tuple(sorted(groups, key=lambda group: min(group.cpus)))
 
 

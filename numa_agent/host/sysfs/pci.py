@@ -28,7 +28,7 @@ def read_devices(root: Directory, sets: CpuSetReader) -> tuple[PciFacts, ...]:
         return ()
     with directory:
         found = [facts for name in directory.names() if (facts := _read(directory, name, sets))]
-    found.sort(key=lambda facts: facts.address.order)
+    found.sort(key=lambda facts: facts.address)
     return tuple(found)
 
 
