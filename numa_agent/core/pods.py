@@ -5,10 +5,11 @@ https://kubernetes.io/docs/reference/kubernetes-api/workload-resources/pod-v1/
 
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
 
 from numa_agent.core.documents import Document, items, mapping, text, texts
+from numa_agent.core.requests import NO_DEMANDS, Demands, parse_demands
 
 # The ids below become parts of cgroup paths, so nothing but these forms may pass.
 _UID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}|[0-9a-f]{32}")
@@ -41,7 +42,8 @@ class Container:
 class Pod:
     """One pod; containers are init, app and ephemeral ones, in that order.
 
-    `started` is when kubelet first saw it, as RFC 3339 text in UTC, "" before that.
+    `started` is when kubelet first saw it, as RFC 3339 text in UTC, "" before that. `demands` are
+    what its spec asks for.
     """
 
     namespace: str
@@ -52,6 +54,8 @@ class Pod:
     qos: QosClass
     annotations: Mapping[str, str]
     containers: tuple[Container, ...]
+    labels: Mapping[str, str] = field(default_factory=dict)
+    demands: Demands = NO_DEMANDS
 
     @property
     def full_name(self) -> str:
@@ -119,6 +123,8 @@ def _pod(item: Document, problems: list[str]) -> Pod:
         qos=_qos(status.get("qosClass"), full_name),
         annotations=annotations,
         containers=tuple(_containers(status, full_name, problems)),
+        labels=texts(metadata.get("labels")),
+        demands=parse_demands(mapping(item.get("spec"))),
     )
     for uid in (pod.uid, pod.cgroup_uid):
         if _UID.fullmatch(uid) is None:
@@ -134,8 +140,8 @@ def _qos(value: object, full_name: str) -> QosClass:
 
 
 def _containers(status: Document, full_name: str, problems: list[str]) -> Iterator[Container]:
-    for field in ("initContainerStatuses", "containerStatuses", "ephemeralContainerStatuses"):
-        for entry in items(status.get(field)):
+    for group in ("initContainerStatuses", "containerStatuses", "ephemeralContainerStatuses"):
+        for entry in items(status.get(group)):
             yield _container(mapping(entry), full_name, problems)
 
 

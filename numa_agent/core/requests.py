@@ -1,0 +1,112 @@
+"""What a pod asks for, by Kubernetes' own rules for init containers, sidecars and whole pods.
+
+https://kubernetes.io/docs/concepts/workloads/pods/sidecar-containers/#resource-sharing-within-containers
+and https://kubernetes.io/docs/concepts/workloads/pods/pod-level-resources/ (KEP-2837).
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+
+from numa_agent.core.documents import Document, items, mapping, text
+from numa_agent.core.node import amounts
+
+
+class Role(StrEnum):
+    """What a container is in its pod."""
+
+    INIT = "init"
+    """Runs to its end before the next one starts."""
+    SIDECAR = "sidecar"
+    """An init container with restartPolicy Always: runs as long as the pod."""
+    APP = "app"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Demand:
+    """What one container asks for: cpu in thousandths, the rest in whole units."""
+
+    container: str
+    role: Role
+    requests: Mapping[str, int]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Demands:
+    """A pod's containers' requests in their order, its own and its overhead."""
+
+    containers: tuple[Demand, ...] = ()
+    pod: Mapping[str, int] | None = None
+    overhead: Mapping[str, int] | None = None
+
+    def effective(self) -> Mapping[str, int]:
+        """What the pod needs at its greediest moment: what a scheduler counts.
+
+        An init container runs beside the sidecars that started before it. The pod's own requests
+        stand for those of its containers, by resource.
+        """
+        running: dict[str, int] = {}
+        peak: dict[str, int] = {}
+        for demand in self.containers:
+            if demand.role is Role.SIDECAR:
+                _add(running, demand.requests)
+            elif demand.role is Role.INIT:
+                _raise(peak, _sum(running, demand.requests))
+        for demand in self.containers:
+            if demand.role is Role.APP:
+                _add(running, demand.requests)
+        _raise(peak, running)
+        peak |= self.pod or {}
+        return _sum(peak, self.overhead or {})
+
+
+NO_DEMANDS = Demands()
+
+
+def parse_demands(spec: Document) -> Demands:
+    """The demands of a v1 PodSpec; what can't be read is taken as not asked for."""
+    containers = [
+        _demand(mapping(entry), Role.SIDECAR if _stays(mapping(entry)) else Role.INIT)
+        for entry in items(spec.get("initContainers"))
+    ]
+    containers += [_demand(mapping(entry), Role.APP) for entry in items(spec.get("containers"))]
+    own = mapping(spec.get("resources"))
+    return Demands(
+        containers=tuple(containers),
+        pod=_requests(own) if own else None,
+        overhead=amounts(spec.get("overhead")) or None,
+    )
+
+
+def _stays(container: Document) -> bool:
+    return container.get("restartPolicy") == "Always"
+
+
+def _demand(container: Document, role: Role) -> Demand:
+    return Demand(
+        container=text(container.get("name")) or "?",
+        role=role,
+        requests=_requests(mapping(container.get("resources"))),
+    )
+
+
+def _requests(resources: Document) -> Mapping[str, int]:
+    # The API server fills in a request that only a limit gives; a recorded pod may lack it.
+    return {**amounts(resources.get("limits")), **amounts(resources.get("requests"))}
+
+
+def _add(total: dict[str, int], more: Mapping[str, int]) -> None:
+    for name, count in more.items():
+        total[name] = total.get(name, 0) + count
+
+
+def _raise(peak: dict[str, int], moment: Mapping[str, int]) -> None:
+    for name, count in moment.items():
+        peak[name] = max(peak.get(name, 0), count)
+
+
+def _sum(*parts: Mapping[str, int]) -> dict[str, int]:
+    total: dict[str, int] = {}
+    for part in parts:
+        _add(total, part)
+    return total
