@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test check lint types imports format bench fixtures lock clean
+.PHONY: help demo test check lint types imports format bench fixtures proto lock clean
 
 help: ## List the targets
 	@awk -F':.*## ' '/^[a-z-]+:.*## /{printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -37,15 +37,20 @@ format: $(READY) ## Format the code
 	$(BIN)/ruff format
 	$(BIN)/ruff check --fix
 
-bench: $(READY) ## Compare discovery with lstopo and lscpu, and time maps with up to 64 GPUs
+bench: $(READY) ## Compare discovery with lstopo and lscpu, time big maps, weigh podresources clients
 	@tools/debian.sh "the benchmark compares with lstopo and lscpu" \
 	  lstopo-no-graphics=hwloc-nox lscpu=util-linux xz=xz-utils
 	$(BIN)/python -m benchmarks.discovery
 	$(BIN)/python -m benchmarks.devices
+	$(BIN)/python -m benchmarks.podresources
 
 fixtures: $(READY) ## Write the generated machines of fixtures/sysfs/ anew
 	$(BIN)/python -m tools.machines
 	$(BIN)/python -m tools.expected
+
+proto: $(READY) ## Generate the code of kubelet's podresources API anew
+	$(BIN)/python -m grpc_tools.protoc --proto_path=. --python_out=. --pyi_out=. \
+	  numa_agent/host/podresources/api.proto
 
 lock: $(READY) ## Resolve the development requirements anew, with hashes
 	$(BIN)/uv pip compile --universal --python-version 3.11 --generate-hashes --no-header \

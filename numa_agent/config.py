@@ -29,8 +29,12 @@ BOOT_ID = "proc/sys/kernel/random/boot_id"
 NVIDIA_GPUS_DIR = "proc/driver/nvidia/gpus"
 CGROUP_DIR = "sys/fs/cgroup"
 KUBELET_DIR = "var/lib/kubelet"
+PODRESOURCES_SOCKET = f"{KUBELET_DIR}/pod-resources/kubelet.sock"
 RECORDED_MARK = "recorded.yaml"
 RECORDED_ANSWERS = "answers"
+
+
+SCHEDULERS = ("kube-scheduler", "koordinator", "ack")
 
 
 class ConfigError(Exception):
@@ -45,6 +49,15 @@ class Config:
     on is mounted: only there are its API server and drivers asked. `node_name` is the Node's name,
     None for a recorded machine, which knows its own. `nvml` is `auto`, `off` or the absolute path
     of an NVML library. `locality_overrides` is a file of PCI addresses and their NUMA nodes.
+
+    `scheduler` is whose language is published. `kubelet_config` is `auto` (the file where kubelet
+    has it), `configz` (the running kubelet is asked through the API server) or a path on the
+    machine, `kubelet_config_dir` kubelet's drop-in directory there. `podresources` is `auto`,
+    `off` or the socket's path there. `topology_policy` and `topology_scope` are what this agent
+    keeps in place of kubelet's Topology Manager, `kubelet` where that one's own stand.
+    `pod_fingerprint` is which pods' names the scheduler compares, `pod_fingerprint_pods` its
+    plugin's informerMode. `memory_zones` asks for zones of memory-only nodes, `takeover` to write
+    over another publisher.
     """
 
     host_root: Path
@@ -53,6 +66,16 @@ class Config:
     kubeconfig: Path | None
     nvml: str = "auto"
     locality_overrides: Path | None = None
+    scheduler: str = "kube-scheduler"
+    kubelet_config: str = "auto"
+    kubelet_config_dir: str | None = None
+    podresources: str = "auto"
+    topology_policy: str = "kubelet"
+    topology_scope: str = "kubelet"
+    pod_fingerprint: str = "all"
+    pod_fingerprint_pods: str = "Dedicated"
+    memory_zones: bool = False
+    takeover: bool = False
 
     @property
     def live(self) -> bool:
@@ -62,8 +85,26 @@ class Config:
 
 
 _EXPECTED = "keys and values, such as hostRoot: /host"
-_KEYS = ("hostRoot", "liveRoot", "nodeName", "kubeconfig", "nvml", "localityOverrides")
-_NVML_WORDS = ("auto", "off")
+_PATHS = ("hostRoot", "liveRoot", "nodeName", "kubeconfig", "localityOverrides")
+_CHOICES: Mapping[str, tuple[str, ...]] = {
+    "scheduler": SCHEDULERS,
+    "topologyPolicy": ("kubelet", "none", "best-effort", "restricted", "single-numa-node"),
+    "topologyScope": ("kubelet", "container", "pod"),
+    "podFingerprint": ("all", "with-exclusive-resources"),
+    "podFingerprintPods": ("Dedicated", "Shared"),
+    "memoryZones": ("off", "on"),
+    "takeover": ("off", "on"),
+}
+"""Settings that are one of a few words; the first is the default."""
+_WORDS_OR_PATH: Mapping[str, tuple[tuple[str, ...], str]] = {
+    "nvml": (("auto", "off"), "the absolute path of a libnvidia-ml.so.1"),
+    "podresources": (("auto", "off"), "the absolute path of kubelet's podresources socket"),
+    "kubeletConfig": (("auto", "configz"), "the absolute path of kubelet's configuration"),
+    "kubeletConfigDir": ((), "the absolute path of kubelet's drop-in directory"),
+}
+"""Settings that are a word or an absolute path on the machine."""
+KEYS = (*_PATHS, *_WORDS_OR_PATH, *_CHOICES)
+"""Every setting, by its name in the configuration file."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -104,7 +145,21 @@ def load(
         kubeconfig=Path(kubeconfig) if kubeconfig else None,
         nvml=values.get("nvml", "auto"),
         locality_overrides=Path(overrides) if overrides else None,
+        kubelet_config=values.get("kubeletConfig", "auto"),
+        kubelet_config_dir=values.get("kubeletConfigDir"),
+        podresources=values.get("podresources", "auto"),
+        scheduler=_chosen(values, "scheduler"),
+        topology_policy=_chosen(values, "topologyPolicy"),
+        topology_scope=_chosen(values, "topologyScope"),
+        pod_fingerprint=_chosen(values, "podFingerprint"),
+        pod_fingerprint_pods=_chosen(values, "podFingerprintPods"),
+        memory_zones=_chosen(values, "memoryZones") == "on",
+        takeover=_chosen(values, "takeover") == "on",
     )
+
+
+def _chosen(values: Mapping[str, str], key: str) -> str:
+    return values.get(key, _CHOICES[key][0])
 
 
 def read_overrides(file: Path | None) -> Overrides:
@@ -121,14 +176,14 @@ def _file_values(file: Path, mistakes: list[str]) -> dict[str, str]:
     values: dict[str, str] = {}
     seen: set[str] = set()
     for key, value in _yaml_entries(file, _EXPECTED):
-        if key.text not in _KEYS or not key.is_text:
-            mistakes.append(f"{file}: unknown key {key.source} (known: {', '.join(_KEYS)})")
+        if key.text not in KEYS or not key.is_text:
+            mistakes.append(f"{file}: unknown key {key.source} (known: {', '.join(KEYS)})")
             continue
         if key.text in seen:
             mistakes.append(f"{file}: {key.text} is given more than once")
         seen.add(key.text)
-        # YAML takes `off` for a truth value; here it is the word.
-        if not value.text or not (value.is_text or (key.text, value.text) == ("nvml", "off")):
+        # YAML takes `off` and `on` for truth values; here they are words.
+        if not value.text or not (value.is_text or value.text in _words(key.text)):
             mistakes.append(f"{file}: {key.text} must be text, not {value.source or 'nothing'}")
         else:
             mistakes += [f"{file}: {said}" for said in _mistakes(key.text, value.text)]
@@ -144,10 +199,21 @@ def _mistakes(key: str, value: str) -> Iterator[str]:
         yield f"{key} must not hold a NUL byte: {value!r}"
     elif not _can_name_a_file(value):
         yield f"{key} holds what no file name can: {value!r}"
-    elif key == "nvml" and value not in _NVML_WORDS and not value.startswith("/"):
-        yield (
-            f"nvml must be auto, off or the absolute path of a libnvidia-ml.so.1, not {value!r}"
-        )
+    elif key in _CHOICES and value not in _CHOICES[key]:
+        yield f"{key} must be {_either(_CHOICES[key])}, not {value!r}"
+    elif key in _WORDS_OR_PATH and value not in _words(key) and not value.startswith("/"):
+        words, path = _WORDS_OR_PATH[key]
+        yield f"{key} must be {_either((*words, path))}, not {value!r}"
+
+
+def _words(key: str) -> tuple[str, ...]:
+    """The words that a key may have as its value; none for one that takes any text."""
+    return _CHOICES.get(key, _WORDS_OR_PATH.get(key, ((), ""))[0])
+
+
+def _either(choices: tuple[str, ...]) -> str:
+    *most, last = choices
+    return f"{', '.join(most)} or {last}" if most else last
 
 
 def _can_name_a_file(text: str) -> bool:

@@ -26,6 +26,7 @@ def lay(folder: Path, *, cpuset: str, cgroup_root: str = "") -> Path:
     answers = folder / "answers"
     answers.mkdir()
     (answers / "node.json").write_text(json.dumps({"metadata": {"name": "live", "uid": "u"}}))
+    (answers / "podresources.json").write_text(json.dumps({"list": {}, "allocatable": {}}))
     (answers / "pods.json").write_text(json.dumps({"items": [_pod(cpuset)]}))
     kubelet = folder / "var/lib/kubelet"
     kubelet.mkdir(parents=True)

@@ -6,15 +6,21 @@ from typing import NoReturn
 
 import pytest
 
-from numa_agent.agent import Ports, run_pass
+from numa_agent.agent import Kept, NodeSources, Ports, run_pass
 from numa_agent.core.binding import Cgroup
+from numa_agent.core.conditions import Condition
 from numa_agent.core.cpulist import CpuSet
 from numa_agent.core.errors import SourceError
+from numa_agent.core.grants import PodResources
+from numa_agent.core.kubelet import CpuManagerState
+from numa_agent.core.node import Node
 from numa_agent.core.pods import Container, Pod, PodsRead
+from numa_agent.core.publishing import Outcome, Published, Rival
 from numa_agent.core.report import Report
-from numa_agent.core.schedulers.kube_scheduler import NodeIdentity
+from numa_agent.core.schedulers import kube_scheduler
 from numa_agent.core.topology import Topology
 from numa_agent.core.verdict import Alignment
+from numa_agent.core.view import Json
 from tests.machine_tree import (
     TWO_NODES,
     container,
@@ -55,13 +61,13 @@ class Kernel:
 class Cluster:
     """Keeps what was published and says what became of it."""
 
-    objects: list[Mapping[str, object]] = field(default_factory=list)
+    objects: list[Json] = field(default_factory=list)
 
-    def publish(self, manifest: Mapping[str, object]) -> str:
+    def publish(self, manifest: Json) -> Published:
         same = self.objects[-1:] == [manifest]
-        outcome = "unchanged" if same else "changed" if self.objects else "created"
+        changed = Outcome.CHANGED if self.objects else Outcome.CREATED
         self.objects.append(manifest)
-        return outcome
+        return Published(outcome=Outcome.UNCHANGED if same else changed, detail="")
 
 
 def kernel(
@@ -91,27 +97,56 @@ def take(
     *pods: Pod,
     at: Kernel,
     topology: Callable[[], Topology] = lambda: TWO_NODES,
-    identity: Callable[[], NodeIdentity] = lambda: NodeIdentity(name="n1", uid="u1"),
+    node: Callable[[], Node] = lambda: Node(name="n1", uid="u1"),
     read_pods: Callable[[], PodsRead] | None = None,
     exclusive: Callable[[], Mapping[str, CpuSet]] = dict,
-    publish: Callable[[Mapping[str, object]], str] | None = None,
+    cpu_state: Callable[[], CpuManagerState | None] | None = None,
+    granted: Callable[[], PodResources | None] = lambda: None,
+    publish: Callable[[Json], Published | None] | None = None,
+    tell: Callable[[Condition], None] = lambda _: None,
     problems: tuple[str, ...] = (),
 ) -> Report:
     """One pass over these pods, where a port given takes the place of one that works."""
-    return run_pass(
-        Ports(
-            topology=topology,
-            identity=identity,
-            pods=read_pods or (lambda: PodsRead(pods, problems)),
-            kubelet_exclusive=exclusive,
-            publish=publish or Cluster().publish,
-            cgroups=at,
-        )
+    sources = NodeSources(
+        topology=topology,
+        node=Kept("node", node),
+        pods=Kept("pods", read_pods or (lambda: PodsRead(pods, problems))),
+        settings=Kept("kubelet-configuration", lambda: None),
+        cpu_state=Kept("cpu-manager-state", cpu_state or (lambda: static_state(exclusive()))),
+        memory_state=Kept("memory-manager-state", lambda: None),
+        granted=Kept("podresources", granted),
+        cpu_info=Kept("cpuinfo", lambda: None),
     )
+    return run_pass(ports(sources, at, publish or Cluster().publish, tell))
+
+
+def ports(
+    sources: NodeSources,
+    at: Kernel,
+    publish: Callable[[Json], Published | None],
+    tell: Callable[[Condition], None] = lambda _: None,
+) -> Ports:
+    return Ports(
+        sources=sources,
+        render=kube_scheduler.publish,
+        publish=publish,
+        tell=tell,
+        cgroups=at,
+    )
+
+
+def static_state(exclusive: Mapping[str, CpuSet]) -> CpuManagerState:
+    entries = {uid: {"c": held} for uid, held in exclusive.items()}
+    return CpuManagerState(policy="static", shared=cpus(""), entries=entries)
 
 
 def alignments(report: Report) -> list[Alignment]:
     return [proof.verdict.alignment for proof in report.proofs]
+
+
+def outcomes(report: Report) -> list[Outcome | None]:
+    sent = [each.published for each in report.publications]
+    return [None if each is None else each.outcome for each in sent]
 
 
 def test_a_pass_maps_publishes_binds_and_proves() -> None:
@@ -119,9 +154,8 @@ def test_a_pass_maps_publishes_binds_and_proves() -> None:
     report = take(pod(1, "0-3"), pod(2, "6"), at=machine, publish=cluster.publish)
     assert report.good
     assert report.topology is TWO_NODES
-    assert report.publication is not None
-    assert report.publication.outcome == "created"
-    assert cluster.objects == [report.publication.manifest]
+    assert outcomes(report) == [Outcome.CREATED]
+    assert cluster.objects == [each.manifest for each in report.publications]
     assert machine.writes == [(container_id(1), cpus("0-3")), (container_id(2), cpus("6"))]
     assert [write.error for write in report.writes] == [None, None]
     assert alignments(report) == [Alignment.ALIGNED, Alignment.ALIGNED]
@@ -143,8 +177,7 @@ def test_a_second_pass_writes_nothing() -> None:
     assert machine.writes == written
     assert report.writes == ()
     assert report.good
-    assert report.publication is not None
-    assert report.publication.outcome == "unchanged"
+    assert outcomes(report) == [Outcome.UNCHANGED]
 
 
 def test_a_pod_without_an_assignment_is_left_alone() -> None:
@@ -178,16 +211,16 @@ def test_without_the_pods_or_kubelet_s_cpus_nothing_is_published_or_written(gone
     )
     assert report.failures == (f"no {gone}",)
     assert (cluster.objects, machine.writes) == ([], [])
-    assert (report.publication, report.writes, report.proofs) == (None, (), ())
+    assert (report.publications, report.writes, report.proofs) == ((), (), ())
     assert report.topology is TWO_NODES
     assert not report.good
 
 
 def test_without_the_node_s_identity_nothing_is_published_and_all_is_bound() -> None:
     machine, cluster = kernel(1), Cluster()
-    report = take(pod(1, "0-3"), at=machine, publish=cluster.publish, identity=fails("no node"))
+    report = take(pod(1, "0-3"), at=machine, publish=cluster.publish, node=fails("no node"))
     assert report.failures == ("no node",)
-    assert (cluster.objects, report.publication) == ([], None)
+    assert (cluster.objects, report.publications) == ([], ())
     assert alignments(report) == [Alignment.ALIGNED]
     assert not report.good
 
@@ -195,10 +228,11 @@ def test_without_the_node_s_identity_nothing_is_published_and_all_is_bound() -> 
 def test_when_publishing_fails_all_is_bound() -> None:
     machine = kernel(1)
     report = take(pod(1, "0-3"), at=machine, publish=fails("api server down"))
-    assert report.failures == ("api server down",)
-    assert report.publication is not None
-    assert report.publication.outcome == "failed"
-    assert report.publication.manifest["kind"] == "NodeResourceTopology"
+    assert outcomes(report) == [Outcome.UNAVAILABLE]
+    (publication,) = report.publications
+    assert publication.published is not None
+    assert publication.published.detail == "api server down"
+    assert publication.manifest["kind"] == "NodeResourceTopology"
     assert machine.writes == [(container_id(1), cpus("0-3"))]
     assert alignments(report) == [Alignment.ALIGNED]
     assert not report.good
@@ -278,3 +312,107 @@ def test_fewer_cpus_than_decided_are_not_good_though_they_lie_in_one_node() -> N
     assert alignments(report) == [Alignment.ALIGNED]
     assert "CPUs 0-1 are in force of 0-3 decided" in report.proofs[0].verdict.reason
     assert not report.good
+
+
+@pytest.mark.parametrize(
+    "granted",
+    [PodResources(pods=frozenset(), containers=(), offer=None, problems=("odd entry",)), None],
+)
+def test_what_kubelet_gave_out_must_be_readable_for_anything_to_be_published(
+    granted: PodResources | None,
+) -> None:
+    machine, cluster = kernel(1), Cluster()
+    broken = fails("no socket") if granted is None else (lambda: granted)
+    report = take(pod(1, "0-3"), at=machine, publish=cluster.publish, granted=broken)
+    assert cluster.objects == []
+    assert len(report.failures) == 1
+    assert ("odd entry" if granted else "no socket") in report.failures[0]
+    assert alignments(report) == [Alignment.ALIGNED]
+
+
+def test_a_source_that_fails_later_keeps_its_last_value_and_grows_older() -> None:
+    answers: list[Callable[[], PodsRead]] = [lambda: PodsRead((pod(1, "0-2"),), ())]
+    moment = [100.0]
+    sources = NodeSources(
+        topology=lambda: TWO_NODES,
+        node=Kept("node", lambda: Node(name="n1", uid="u1")),
+        pods=Kept("pods", lambda: answers[-1](), clock=lambda: moment[0]),
+        settings=Kept("kubelet-configuration", lambda: None),
+        cpu_state=Kept("cpu-manager-state", lambda: None),
+        memory_state=Kept("memory-manager-state", lambda: None),
+        granted=Kept("podresources", lambda: None),
+        cpu_info=Kept("cpuinfo", lambda: None),
+    )
+    machine, cluster = kernel(1), Cluster()
+    first = run_pass(ports(sources, machine, cluster.publish))
+    answers.append(fails("api server down"))
+    moment[0] = 130.0
+    second = run_pass(ports(sources, machine, cluster.publish))
+    assert cluster.objects[0] == cluster.objects[1]
+    assert outcomes(second) == [Outcome.UNCHANGED]
+    assert alignments(second) == [Alignment.ALIGNED]
+    assert second.failures == ("api server down",)
+    ages = {each.source: (each.age_seconds, each.error) for each in second.sources}
+    assert ages["pods"] == (30.0, "api server down")
+    assert ages["node"] == (0.0, None)
+    assert {each.age_seconds for each in first.sources} == {0.0}
+
+
+def test_no_cpu_is_given_out_by_an_old_state_of_kubelet() -> None:
+    states: list[Callable[[], CpuManagerState | None]] = [lambda: None]
+    sources = NodeSources(
+        topology=lambda: TWO_NODES,
+        node=Kept("node", lambda: Node(name="n1", uid="u1")),
+        pods=Kept("pods", lambda: PodsRead((pod(1, "0-3"),), ())),
+        settings=Kept("kubelet-configuration", lambda: None),
+        cpu_state=Kept("cpu-manager-state", lambda: states[-1]()),
+        memory_state=Kept("memory-manager-state", lambda: None),
+        granted=Kept("podresources", lambda: None),
+        cpu_info=Kept("cpuinfo", lambda: None),
+    )
+    run_pass(ports(sources, kernel(), Cluster().publish))
+    states.append(fails("damaged"))
+    machine, cluster = kernel(1), Cluster()
+    report = run_pass(ports(sources, machine, cluster.publish))
+    assert (machine.writes, report.looked, report.failures) == ([], False, ("damaged",))
+    assert len(cluster.objects) == 1
+
+
+def rival_of(manifest: Json) -> Published:
+    rival = Rival(manager="koordlet", operation="Update", time=None, fields=("zones",))
+    return Published(outcome=Outcome.STOOD_BACK, detail="another", rivals=(rival,))
+
+
+def test_a_second_publisher_is_a_condition_and_an_event_and_not_good() -> None:
+    told: list[Condition] = []
+    report = take(at=kernel(), publish=rival_of, tell=told.append)
+    (condition,) = report.conditions
+    assert condition.code == "second-publisher"
+    assert "koordlet (Update) owns zones" in condition.message
+    assert told == [condition]
+    assert not report.good
+
+
+def test_an_event_that_can_t_be_made_costs_itself_alone() -> None:
+    machine = kernel(1)
+    report = take(pod(1, "0-3"), at=machine, publish=rival_of, tell=fails("no events"))
+    assert report.failures == ("no events",)
+    assert alignments(report) == [Alignment.ALIGNED]
+
+
+def test_a_recorded_machine_s_object_is_made_and_not_sent() -> None:
+    report = take(at=kernel(), publish=lambda _: None)
+    assert outcomes(report) == [None]
+    assert report.good
+
+
+def test_no_cpu_is_given_out_while_kubelet_s_state_names_no_pods() -> None:
+    # The form of kubelet up to 1.17, by container: whose CPUs they are is unknown.
+    machine, holder = kernel(1), "a" * 64
+    state = CpuManagerState(
+        policy="static", shared=cpus(""), entries={holder: {holder: cpus("7")}}
+    )
+    report = take(pod(1, "0-3"), at=machine, cpu_state=lambda: state)
+    assert machine.writes == []
+    assert "names containers without their pods" in report.failures[0]
+    assert not report.looked

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from numa_agent.config import Config, ConfigError, load, read_overrides
+from numa_agent.config import KEYS, Config, ConfigError, load, read_overrides
 
 ALL = "hostRoot: /file\nliveRoot: /live\nnodeName: file-node\nkubeconfig: /file/kubeconfig\n"
 
@@ -57,7 +57,7 @@ def test_all_mistakes_are_told_at_once(tmp_path: Path) -> None:
         load(path, {}, {})
     head, *mistakes = str(caught.value).splitlines()
     assert head == "the configuration has mistakes:"
-    known = "(known: hostRoot, liveRoot, nodeName, kubeconfig, nvml, localityOverrides)"
+    known = f"(known: {', '.join(KEYS)})"
     assert [mistake.strip() for mistake in mistakes] == [
         f"{path}: unknown key hostroot {known}",
         f"{path}: nodeName must be text, not 7",
@@ -218,3 +218,44 @@ def test_a_bad_entry_of_any_shape_costs_itself_and_is_named(bad: str, tmp_path: 
 @pytest.mark.parametrize("content", ["", "~", "---\n", "# none"])
 def test_an_empty_file_of_overrides_corrects_nothing(content: str, tmp_path: Path) -> None:
     assert read_overrides(written(tmp_path, content)).entries == ()
+
+
+def test_a_setting_that_is_one_of_a_few_words_is_refused_with_the_words() -> None:
+    with pytest.raises(ConfigError) as caught:
+        load(None, {"scheduler": "volcano", "takeover": "yes", "topologyScope": "node"}, {})
+    assert [line.strip() for line in str(caught.value).splitlines()[1:]] == [
+        "scheduler must be kube-scheduler, koordinator or ack, not 'volcano'",
+        "takeover must be off or on, not 'yes'",
+        "topologyScope must be kubelet, container or pod, not 'node'",
+    ]
+
+
+def test_words_that_yaml_takes_for_truth_values_are_words_here(tmp_path: Path) -> None:
+    text = "takeover: on\nmemoryZones: off\npodresources: off\nscheduler: koordinator\n"
+    config = load(written(tmp_path, text), {}, {})
+    assert (config.takeover, config.memory_zones) == (True, False)
+    assert (config.podresources, config.scheduler) == ("off", "koordinator")
+
+
+def test_what_publishing_takes_has_a_default_that_asks_for_nothing() -> None:
+    config = load(None, {}, {})
+    assert (config.scheduler, config.kubelet_config, config.podresources) == (
+        "kube-scheduler",
+        "auto",
+        "auto",
+    )
+    assert (config.topology_policy, config.topology_scope) == ("kubelet", "kubelet")
+    assert (config.pod_fingerprint, config.memory_zones, config.takeover) == ("all", False, False)
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "expected"),
+    [
+        ("podresources", "kubelet.sock", "auto, off or the absolute path of kubelet's"),
+        ("kubeletConfig", "config.yaml", "auto, configz or the absolute path of kubelet's"),
+        ("kubeletConfigDir", "conf.d", "the absolute path of kubelet's drop-in directory"),
+    ],
+)
+def test_a_path_on_the_machine_is_absolute(key: str, value: str, expected: str) -> None:
+    with pytest.raises(ConfigError, match=f"{key} must be {expected}"):
+        load(None, {key: value}, {})

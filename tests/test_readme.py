@@ -57,10 +57,18 @@ def test_every_room_is_in_the_table() -> None:
     assert [room for room in rooms if f"{room}/`" not in "".join(FOLDERS)] == []
 
 
+def _anchor(heading: str) -> str:
+    """A heading's anchor as GitHub makes it."""
+    return re.sub(r"[^a-z0-9 -]", "", heading.lower()).replace(" ", "-")
+
+
 def test_every_link_leads_somewhere() -> None:
-    for page in ("README.md", "CONTRIBUTING.md", "docs/report-json.md"):
-        targets = re.findall(r"\]\(([^):]+)\)", (ROOT / page).read_text(encoding="utf-8"))
+    for page in ("README.md", "CONTRIBUTING.md", "docs/report-json.md", "docs/publishing.md"):
+        content = (ROOT / page).read_text(encoding="utf-8")
+        targets = re.findall(r"\]\(([^):#]+)[^):]*\)", content)
         assert [to for to in targets if not ((ROOT / page).parent / to).exists()] == []
+        headings = {_anchor(line) for line in re.findall(r"^#+ (.+)$", content, re.MULTILINE)}
+        assert set(re.findall(r"\]\(#([^)]+)\)", content)) <= headings
 
 
 def test_every_field_and_code_of_the_report_is_documented(
@@ -71,7 +79,8 @@ def test_every_field_and_code_of_the_report_is_documented(
     main(["run", "--once", "--host-root", str(tmp_path / "machine"), "-o", "json"])
     report = json.loads(capsys.readouterr().out)
     assert f"`{report['format']}`" in page
-    nested = [*report["publication"], *report["writes"][0], *report["containers"][0]]
+    lists = ("publications", "writes", "containers", "sources")
+    nested = [key for name in lists for key in report[name][0]]
     assert [key for key in report if f"| `{key}" not in page] == []
     assert [key for key in nested if f".{key}`" not in page] == []
     binding = (ROOT / "numa_agent" / "core" / "binding.py").read_text(encoding="utf-8")

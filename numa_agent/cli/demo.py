@@ -54,13 +54,14 @@ def run(arguments: argparse.Namespace) -> int:
     style = Style(colour=sys.stdout.isatty() and "NO_COLOR" not in os.environ)
     _title(style, f"1. map: {machine.name}")
     print("\n".join(lines(report.topology, width=80, style=style)))
-    if report.publication is not None:
-        _title(style, "2. publish: the object for the cluster's scheduler")
-        print(yaml.safe_dump(dict(report.publication.manifest), sort_keys=False), end="")
+    _title(style, "2. publish: the object for the cluster's scheduler")
+    manifests = [publication.manifest for publication in report.publications]
+    print(yaml.safe_dump_all(manifests, sort_keys=False), end="")
     _title(style, "3. bind: the files written")
     print("\n".join(report_text.written(report)))
     _title(style, "4. prove: what is in force now")
     print("\n".join([*report_text.found(report), *report_text.troubles(report)]))
+    print("\n".join(report_text.notes(report)))
     return 0 if report.good else 1
 
 

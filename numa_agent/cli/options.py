@@ -32,6 +32,16 @@ def add_settings(parser: argparse.ArgumentParser) -> None:
     )
 
 
+def add_cluster(parser: argparse.ArgumentParser) -> None:
+    """Declare which Node this is and how its API server is reached."""
+    parser.add_argument("--node-name", metavar="NAME", help="this machine's Node ($NODE_NAME)")
+    parser.add_argument(
+        "--kubeconfig",
+        metavar="FILE",
+        help="how to reach the API server (default: the pod's service account, else ~/.kube)",
+    )
+
+
 def settings(arguments: argparse.Namespace, **more: str | None) -> Config:
     """What the shared options say, with `more` by the configuration's keys.
 

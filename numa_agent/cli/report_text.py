@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Iterator, Sequence
 
 from numa_agent.core.cpulist import CpuSet, render
+from numa_agent.core.documents import mapping
 from numa_agent.core.report import Report
 
 
@@ -12,17 +13,20 @@ def lines(report: Report) -> Iterator[str]:
     yield from written(report)
     yield from found(report)
     yield from troubles(report)
+    yield from notes(report)
 
 
 def published(report: Report) -> Iterator[str]:
-    """What became of the published object."""
-    if report.publication is None:
+    """What became of each published object."""
+    if not report.publications:
         yield "published: nothing"
-        return
-    metadata = report.publication.manifest["metadata"]
-    name = metadata["name"] if isinstance(metadata, dict) else "?"
-    kind = report.publication.manifest["kind"]
-    yield f"published: {kind} {name}: {report.publication.outcome}"
+    for publication in report.publications:
+        name = mapping(publication.manifest["metadata"])["name"]
+        published = publication.published
+        outcome = "not sent (a recorded machine has no cluster)"
+        if published is not None:
+            outcome = f"{published.outcome}: {published.detail}"
+        yield f"published: {publication.manifest['kind']} {name}: {outcome}"
 
 
 def written(report: Report) -> Iterator[str]:
@@ -71,6 +75,12 @@ def troubles(report: Report) -> Iterator[str]:
         yield f"left out: {problem}"
     for failure in report.failures:
         yield f"failed: {failure}"
+
+
+def notes(report: Report) -> Iterator[str]:
+    """What sources disagree about and what couldn't be published."""
+    for condition in report.conditions:
+        yield f"note: {condition.message}"
 
 
 def table(rows: Sequence[Sequence[str]]) -> Iterable[str]:

@@ -35,12 +35,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the pass's options."""
     parser.add_argument("--once", action="store_true", required=True, help="take one pass and end")
     options.add_settings(parser)
-    parser.add_argument("--node-name", metavar="NAME", help="this machine's Node ($NODE_NAME)")
-    parser.add_argument(
-        "--kubeconfig",
-        metavar="FILE",
-        help="how to reach the API server (default: the pod's service account, else ~/.kube)",
-    )
+    options.add_cluster(parser)
     parser.add_argument("-o", "--output", choices=("text", "json"), default="text")
 
 
@@ -63,6 +58,10 @@ def run(arguments: argparse.Namespace) -> int:
 def _troubles(report: Report) -> Iterator[str]:
     """Every reason for which the report isn't good, a line each."""
     yield from report_text.troubles(report)
+    for publication in report.publications:
+        if publication.published is not None and not publication.good:
+            kind, published = publication.manifest["kind"], publication.published
+            yield f"not published: {kind}: {published.outcome}: {published.detail}"
     for write in report.writes:
         if write.error is not None:
             target = write.step.target

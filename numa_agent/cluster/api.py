@@ -1,287 +1,197 @@
-"""The API server as plain JSON mappings: a Node, its Pods, and server-side apply.
+"""The API server as plain JSON mappings: what is read of a node, and what is written about it.
 
-The client library finds the server and signs in (kubeconfig, exec plugin, rotated ServiceAccount
-token, TLS, proxy). Requests and answers bypass its API classes and models, which would cost the
-process tens of MB. Paths, verbs and answers follow
-https://kubernetes.io/docs/reference/using-api/api-concepts/
+Paths, verbs and answers follow https://kubernetes.io/docs/reference/using-api/api-concepts/
 """
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
+from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, Literal
-from urllib.parse import quote, urlencode
+from typing import Protocol
 
-import urllib3
-import yaml
-from kubernetes.client.configuration import Configuration
-from kubernetes.client.rest import RESTClientObject
-from kubernetes.config import (
-    KUBE_CONFIG_DEFAULT_LOCATION,
-    ConfigException,
-    load_incluster_config,
-    load_kube_config,
-)
-from urllib3 import exceptions as transport
+from numa_agent.cluster import kinds
+from numa_agent.cluster.answers import NO_API_SERVER, Answer, refusal
+from numa_agent.cluster.connection import Connection, Request, load
+from numa_agent.cluster.events import event
+from numa_agent.cluster.kinds import Target, target_of
+from numa_agent.core.documents import Document, mapping, text
+from numa_agent.core.errors import ApiError
+from numa_agent.core.publishing import FIELD_MANAGER, Applied
 
-from numa_agent.core.errors import SourceError
-
-FIELD_MANAGER = "numa-agent"
-CONNECT_SECONDS = 5
 READ_SECONDS = 30
 PAGE_SIZE = 500
 MOST_PAGES = 100
 
-_TOPOLOGIES = "noderesourcetopologies"
-_TOPOLOGY_GROUP = "topology.node.k8s.io"
-_METADATA_ONLY = "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1"
-
-# What the library raises for a kubeconfig: its own error, those of files and of YAML, and for YAML
-# of another shape whatever it stumbles over.
-_LOAD_ERRORS = (
-    *(ConfigException, OSError, yaml.YAMLError),
-    *(AttributeError, KeyError, TypeError, ValueError),
-)
-
-_NO_API_SERVER = "does a Kubernetes API server listen there?"
-
-# The first line that fits an error says what to do about it; a subclass stands before its base.
-_TRANSPORT_HINTS: tuple[tuple[type[Exception], str], ...] = (
-    (transport.NewConnectionError, "is the server running, and its address right?"),
-    (transport.ConnectTimeoutError, "does a network policy or firewall drop the connection?"),
-    (transport.TimeoutError, "is the server overloaded?"),
-    (transport.SSLError, "does the certificate-authority belong to this server and name?"),
-    (transport.ProxyError, "is the proxy of HTTPS_PROXY up, or does NO_PROXY lack the server?"),
-    (Exception, _NO_API_SERVER),
-)
-
-Outcome = Literal["created", "changed", "unchanged"]
+_METHODS = {"get": "GET", "list": "GET", "patch": "PATCH", "create": "POST"}
+_APPLY = "application/apply-patch+yaml"
+_MERGE = "application/merge-patch+json"
+_JSON = "application/json"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Applied:
-    """What a server-side apply did to the object, and the resourceVersion that it has since."""
+class Server(Protocol):
+    """What answers requests: a Connection."""
 
-    outcome: Outcome
-    resource_version: str
+    @property
+    def url(self) -> str:
+        """Its address."""
 
+    def send(self, request: Request) -> Answer:
+        """Whatever the server answers. Raises ApiError where it doesn't."""
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Target:
-    """An object or a list: what a person calls it, its path, and what to do about 403 and 404."""
-
-    label: str
-    path: str
-    rights: str
-    missing: str
+    def close(self) -> None:
+        """Let go of what is kept open between requests."""
 
 
 class Cluster:
     """One API server, seen by one user; its answers are mappings in the API's own spelling.
 
-    No request waits longer than CONNECT_SECONDS for a connection or READ_SECONDS for the next part
-    of an answer. SourceError names verb, target and server, and what to do.
+    ApiError names verb, target and server, and what to do.
     """
 
-    def __init__(self, configuration: Configuration) -> None:
-        self.url: str = configuration.host
-        self._configuration = configuration
-        self._pool: urllib3.PoolManager = RESTClientObject(configuration).pool_manager
+    def __init__(self, server: Server) -> None:
+        self._server = server
 
-    def node(self, name: str) -> Mapping[str, object]:
+    @property
+    def url(self) -> str:
+        """The server's address."""
+        return self._server.url
+
+    def node(self, name: str) -> Document:
         """Return the v1 Node of that name."""
-        target = _Target(
-            label=f"Node {name}",
-            path=f"/api/v1/nodes/{quote(name, safe='')}",
-            rights="get nodes",
-            missing="compare the name with `kubectl get nodes`",
-        )
-        return self._json("get", target, *self._send("get", target))
+        return self._get(kinds.node(name))
 
-    def pods_on(self, node_name: str, *, page_size: int = PAGE_SIZE) -> Mapping[str, object]:
+    def configz(self, node_name: str) -> Document:
+        """Return the configuration that a Node's kubelet runs with.
+
+        The API server asks kubelet for it, so that TLS and rights are those of the cluster:
+        https://kubernetes.io/docs/reference/access-authn-authz/kubelet-authn-authz/
+        """
+        return self._get(kinds.configz(node_name))
+
+    def pods_on(self, node_name: str, *, page_size: int = PAGE_SIZE) -> Document:
         """Return a v1 PodList of every pod bound to the node, read page by page.
 
-        All pages show the state of one resourceVersion. SourceError beyond MOST_PAGES.
+        All pages show the state of one resourceVersion. ApiError beyond MOST_PAGES.
         """
-        target = _Target(
-            label=f"Pods on Node {node_name}",
-            path="/api/v1/pods",
-            rights="list pods",
-            missing="does the server speak the core v1 API?",
-        )
+        target = kinds.pods_on(node_name)
         query = {"fieldSelector": f"spec.nodeName={node_name}", "limit": str(page_size)}
-        items: list[object] = []
+        found: list[object] = []
         for _ in range(MOST_PAGES):
-            page = self._json("list", target, *self._send("list", target, query))
-            found, metadata = page.get("items"), page.get("metadata")
-            if not isinstance(found, list) or not isinstance(metadata, dict):
-                raise self._error("list", target, "the answer is no list", _NO_API_SERVER)
-            items += found
+            answer = self._send("list", target, query)
+            page = self._document("list", target, answer)
+            items, metadata = page.get("items"), page.get("metadata")
+            if not isinstance(items, list) or not isinstance(metadata, dict):
+                raise self._strange("list", target, answer, "the answer is no list")
+            found += items
             following = metadata.get("continue")
             if not following:
-                return {**page, "items": items}
+                return {**page, "items": found}
             query["continue"] = following
-        raise self._error("list", target, f"more than {MOST_PAGES} pages", "ask for larger ones")
+        message = f"can't list {target.label} at {self.url}: more than {MOST_PAGES} pages"
+        raise ApiError(f"{message}; ask for larger ones")
 
-    def apply(self, manifest: Mapping[str, object]) -> Applied:
-        """Make our fields of a NodeResourceTopology those of the manifest; keep foreign fields.
+    def read(self, manifest: Document) -> dict[str, object] | None:
+        """Return the whole object of the manifest's kind, version and name, None without one.
 
-        Server-side apply takes over a field of ours that another manager set. The outcome compares
-        resourceVersions around it, so a foreign write in between shows as "changed". ValueError
-        for a manifest of another kind.
+        A kind that the server doesn't serve is an ApiError. ValueError for a manifest of a kind
+        that isn't published.
+        """
+        target = target_of(manifest)
+        answer = self._send("get", target)
+        if answer.status == 404 and answer.says("NotFound"):
+            return None  # a kind that isn't served has a bare 404, without a Status
+        return self._document("get", target, answer)
+
+    def apply(self, manifest: Document, *, force: bool = False) -> Applied:
+        """Make our fields of an object those of the manifest; keep those of others.
+
+        A field that another manager set to something else is a 409 that names the manager; `force`
+        takes it over. A metadata.resourceVersion in the manifest makes it a 409 as well where the
+        object has changed since. ValueError for a manifest of a kind that isn't published.
         https://kubernetes.io/docs/reference/using-api/server-side-apply/
         """
-        target = _topology(manifest)
-        before = self._resource_version(target)
-        query = {"fieldManager": FIELD_MANAGER, "force": "true"}
-        status, text = self._send("patch", target, query, body=json.dumps(dict(manifest)))
-        after = self._version_in("patch", target, status, text)
-        outcome: Outcome = "unchanged" if after == before else "changed"
-        return Applied(outcome="created" if status == 201 else outcome, resource_version=after)
+        target = target_of(manifest)
+        query = {"fieldManager": FIELD_MANAGER, "force": "true" if force else "false"}
+        return self._patched(
+            target, self._send("patch", target, query, body=json.dumps(manifest), content=_APPLY)
+        )
+
+    def set_managers(
+        self, manifest: Document, entries: list[dict[str, object]], version: str
+    ) -> Applied:
+        """Replace the managedFields of an object, 409 where its resourceVersion is another."""
+        target = target_of(manifest)
+        metadata = {"resourceVersion": version, "managedFields": entries}
+        body = json.dumps({"metadata": metadata})
+        query = {"fieldManager": FIELD_MANAGER}
+        return self._patched(target, self._send("patch", target, query, body=body, content=_MERGE))
+
+    def record_event(
+        self, node_name: str, *, reason: str, message: str, at: datetime | None = None
+    ) -> None:
+        """Tell the readers of a Node's Events of a fault, once for the same reason and message.
+
+        One request: that the Event is there already is an answer as good as any.
+        """
+        target = kinds.events_about(node_name)
+        content = event(node_name, reason=reason, message=message, at=at or datetime.now(UTC))
+        answer = self._send("create", target, body=json.dumps(content), content=_JSON)
+        if not (answer.status == 409 and answer.says("AlreadyExists")):
+            self._document("create", target, answer)
 
     def close(self) -> None:
         """Close the connections that are kept open between requests."""
-        self._pool.clear()
+        self._server.close()
 
-    def _resource_version(self, target: _Target) -> str | None:
-        """Return the object's resourceVersion, None where there is no such object yet."""
-        status, text = self._send("get", target, accept=_METADATA_ONLY)
-        if status == 404:
-            return None
-        return self._version_in("get", target, status, text)
-
-    def _version_in(self, verb: str, target: _Target, status: int, text: bytes) -> str:
-        """Return the resourceVersion of the object that the server answers with."""
-        metadata = self._json(verb, target, status, text).get("metadata")
-        version = metadata.get("resourceVersion") if isinstance(metadata, dict) else None
-        if not isinstance(version, str):
+    def _patched(self, target: Target, answer: Answer) -> Applied:
+        metadata = mapping(self._document("patch", target, answer).get("metadata"))
+        version = text(metadata.get("resourceVersion"))
+        if version is None:
             what = "the answer has no metadata.resourceVersion"
-            raise self._error(verb, target, what, _NO_API_SERVER)
-        return version
+            raise self._strange("patch", target, answer, what)
+        return Applied(created=answer.status == 201, resource_version=version)
+
+    def _get(self, target: Target) -> Document:
+        return self._document("get", target, self._send("get", target))
 
     def _send(
         self,
         verb: str,
-        target: _Target,
+        target: Target,
         query: Mapping[str, str] | None = None,
         *,
-        accept: str = "application/json",
         body: str | None = None,
-    ) -> tuple[int, bytes]:
-        """Send one request and return the HTTP status and body of whatever the server answers."""
-        headers = {"Accept": accept, "User-Agent": FIELD_MANAGER, **self._authorization()}
-        if body is not None:
-            headers["Content-Type"] = "application/apply-patch+yaml"
-        try:
-            answer = self._pool.request(
-                "PATCH" if verb == "patch" else "GET",
-                f"{self.url}{target.path}?{urlencode(query or {})}",
-                body=body,
-                headers=headers,
-                timeout=urllib3.Timeout(connect=CONNECT_SECONDS, read=READ_SECONDS),
-                retries=False,  # the next pass is the retry
-                redirect=False,
-            )
-        except transport.HTTPError as error:
-            hint = next(hint for kind, hint in _TRANSPORT_HINTS if isinstance(error, kind))
-            raise self._error(verb, target, str(error), hint) from error
-        return answer.status, answer.data
+        content: str = "",
+    ) -> Answer:
+        request = Request(
+            what=f"{verb} {target.label}",
+            method=_METHODS[verb],
+            path=target.path,
+            query=query or {},
+            content_type=content,
+            body=body,
+        )
+        return self._server.send(request)
 
-    def _authorization(self) -> dict[str, str]:
-        """Return the header that signs us in, empty where a client certificate does.
+    def _document(self, verb: str, target: Target, answer: Answer) -> dict[str, object]:
+        """Return the object of a 2xx answer; ApiError for any other."""
+        document = answer.document
+        if document is None or not 200 <= answer.status < 300:
+            raise refusal(answer, f"{verb} {target.label}", self.url, target)
+        return document
 
-        Asked for each request, since the library reads a rotated token anew in here.
-        """
-        try:
-            token = self._configuration.auth_settings().get("BearerToken")
-        except _LOAD_ERRORS as error:
-            raise SourceError(f"can't renew the token for {self.url}: {error}") from error
-        value = token["value"] if token else None
-        return {"Authorization": value} if value else {}
-
-    def _json(self, verb: str, target: _Target, status: int, text: bytes) -> dict[str, Any]:
-        """Return the object of a 2xx answer; SourceError for any other."""
-        try:
-            answer = json.loads(text)
-        except (ValueError, RecursionError):
-            answer = text.decode(errors="replace")[:200].strip()
-        if 200 <= status < 300 and isinstance(answer, dict):
-            return answer
-        message = answer.get("message", answer) if isinstance(answer, dict) else answer
-        hint = _status_hint(target, status)
-        raise self._error(verb, target, f"HTTP {status}: {message}", hint)
-
-    def _error(self, verb: str, target: _Target, what: str, hint: str) -> SourceError:
-        return SourceError(f"can't {verb} {target.label} at {self.url}: {what}; {hint}")
+    def _strange(self, verb: str, target: Target, answer: Answer, what: str) -> ApiError:
+        """The error of an answer that no API server gives."""
+        message = f"can't {verb} {target.label} at {self.url}: {what}; {NO_API_SERVER}"
+        return ApiError(message, status=answer.status)
 
 
-def connect(kubeconfig: Path | None) -> Cluster:
+def connect(kubeconfig: Path | None, *, read_seconds: float = READ_SECONDS) -> Cluster:
     """Return the cluster that the kubeconfig names, without asking it anything.
+
+    Later a request waits `read_seconds` at most for the next part of an answer.
 
     Without one it is the cluster of the pod's ServiceAccount and, outside of a pod, that of
     $KUBECONFIG or ~/.kube/config. SourceError says what was tried.
     """
-    configuration = Configuration()
-    if kubeconfig is None:
-        _load_surroundings(configuration)
-    elif kubeconfig.is_file():
-        _load_kubeconfig(str(kubeconfig), configuration)
-    else:
-        raise SourceError(f"no kubeconfig at {kubeconfig}: give the path of one")
-    return Cluster(configuration)
-
-
-def _load_surroundings(configuration: Configuration) -> None:
-    """Sign in as the pod's ServiceAccount, or else as the user's default kubeconfig says."""
-    try:
-        load_incluster_config(configuration)
-    except (ConfigException, OSError) as no_pod:
-        try:
-            _load_kubeconfig(KUBE_CONFIG_DEFAULT_LOCATION, configuration)
-        except SourceError as error:
-            raise SourceError(
-                f"no way to an API server: not as a pod's ServiceAccount ({no_pod}), and {error}."
-                " Give --kubeconfig, set KUBECONFIG, or run in a pod with a ServiceAccount"
-            ) from error
-
-
-def _load_kubeconfig(path: str, configuration: Configuration) -> None:
-    try:
-        load_kube_config(path, client_configuration=configuration, persist_config=False)
-    except _LOAD_ERRORS as error:
-        raise SourceError(
-            f"can't use kubeconfig {path}: {error}; `kubectl config view` says more about it"
-        ) from error
-
-
-def _topology(manifest: Mapping[str, object]) -> _Target:
-    """Return the NodeResourceTopology that a manifest describes."""
-    version, kind, metadata = (manifest.get(key) for key in ("apiVersion", "kind", "metadata"))
-    name = metadata.get("name") if isinstance(metadata, Mapping) else None
-    group = str(version).partition("/")[0]
-    if (group, kind) != (_TOPOLOGY_GROUP, "NodeResourceTopology") or not isinstance(name, str):
-        raise ValueError(f"not a named NodeResourceTopology: {version} {kind} {name}")
-    return _Target(
-        label=f"NodeResourceTopology {name}",
-        path=f"/apis/{version}/{_TOPOLOGIES}/{quote(name, safe='')}",
-        # The server asks for create as well where the patch makes the object.
-        rights=f"get, create and patch {_TOPOLOGIES}.{_TOPOLOGY_GROUP}",
-        missing=f"the NodeResourceTopology CRD isn't installed, or doesn't serve {version}:"
-        " kubectl apply -f manifests/crd/",
-    )
-
-
-def _status_hint(target: _Target, status: int) -> str:
-    """Return what to do about an answer that is not the object asked for."""
-    if status < 400:
-        return _NO_API_SERVER
-    if status == 401:
-        return "the token or certificate is expired or of another cluster: renew it"
-    if status == 403:
-        return f"this user needs the RBAC rights to {target.rights}"
-    if status == 404:
-        return target.missing
-    if status == 429 or status >= 500:
-        return "the server is overloaded or ill: try again later"
-    return "the server refuses this request as it is"
+    return Cluster(Connection(load(kubeconfig), read_seconds))

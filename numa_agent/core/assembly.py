@@ -61,6 +61,7 @@ def assemble(
         gpus=listed,
         links=links,
         warnings=warnings.ordered(),
+        gpu_driver=None if nvml is None else nvml.driver_version,
     )
 
 

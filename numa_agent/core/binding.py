@@ -37,11 +37,11 @@ class Target:
 class Desired:
     """What is wanted of the machine: every target, and what was refused.
 
-    `taken` are the CPUs that are somebody's own: those assigned and those kubelet gave out.
+    `assigned` are the CPUs of every assignment that is followed, by pod uid.
     """
 
     targets: tuple[Target, ...]
-    taken: CpuSet
+    assigned: Mapping[str, CpuSet]
     refusals: tuple[Refusal, ...]
 
 
@@ -84,7 +84,7 @@ def desired(
     refusals: list[Refusal] = []
     listed = list(pods)
     holders = _held_by_kubelet(listed, kubelet_exclusive)
-    taken: set[int] = set(holders)
+    assigned: dict[str, CpuSet] = {}
     for pod in listed:
         if pod.finished:
             continue
@@ -100,9 +100,9 @@ def desired(
             refusals.append(refusal)
             continue
         holders.update(dict.fromkeys(assignment.cpus, f"pod {pod.full_name}"))
-        taken |= assignment.cpus
+        assigned[pod.uid] = assignment.cpus
         targets += _targets(pod, assignment.cpus)
-    return Desired(targets=tuple(targets), taken=frozenset(taken), refusals=tuple(refusals))
+    return Desired(targets=tuple(targets), assigned=assigned, refusals=tuple(refusals))
 
 
 def steps(targets: Iterable[Target], observed: Mapping[str, Cgroup]) -> tuple[Step, ...]:

@@ -45,6 +45,9 @@ BRIDGE = 0x06
 """The base class of every bridge."""
 
 _NVME = 0x0108
+GUEST_DRIVERS = {"vfio-pci", "pci-stub"}
+"""Drivers that hold a device for a guest machine."""
+
 _OTHER_BRIDGE = 0x0680
 _BY_VENDOR = {*_DISPLAY, _ACCELERATOR, _CO_PROCESSOR, _OTHER_BRIDGE}
 
@@ -135,6 +138,11 @@ class PciDevice:
     nodes: tuple[int, ...]
     raw_numa_node: int | None
     node_source: NodeSource
+
+    @property
+    def given_away(self) -> bool:
+        """Whether it is kept for a guest machine, so that no driver here knows it."""
+        return self.driver in GUEST_DRIVERS
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

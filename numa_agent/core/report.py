@@ -1,14 +1,16 @@
 """What one pass saw, did and failed at."""
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 
 from numa_agent.core.binding import Refusal, Step, Target
+from numa_agent.core.conditions import Condition
 from numa_agent.core.cpulist import render
+from numa_agent.core.publishing import Outcome, Published
 from numa_agent.core.topology import Topology
 from numa_agent.core.verdict import Verdict
+from numa_agent.core.view import Json
 
-Json = dict[str, object]
+_AS_WANTED = {Outcome.CREATED, Outcome.CHANGED, Outcome.UNCHANGED}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -29,26 +31,43 @@ class Proof:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Publication:
-    """The object, and what became of it: created, changed, unchanged, not sent or failed."""
+    """An object, and what became of it; None where it isn't sent: a recorded machine's."""
 
-    manifest: Mapping[str, object]
-    outcome: str
+    manifest: Json
+    published: Published | None
+
+    @property
+    def good(self) -> bool:
+        """Whether the server holds it now, if it was meant to."""
+        return self.published is None or self.published.outcome in _AS_WANTED
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SourceAge:
+    """How old what a source gave is: 0 where it answered, None where it never did."""
+
+    source: str
+    age_seconds: float | None
+    error: str | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Report:
     """One pass. `failures` are sources that gave nothing, `problems` pods or containers left out.
 
-    `looked` says whether the pods and kubelet's CPUs were known, so that binding was looked at.
+    `conditions` are what sources disagree about and what couldn't be published. `looked` says
+    whether the pods and kubelet's CPUs were known, so that binding was looked at.
     """
 
     topology: Topology
-    publication: Publication | None
+    publications: tuple[Publication, ...]
+    conditions: tuple[Condition, ...]
     refusals: tuple[Refusal, ...]
     writes: tuple[Write, ...]
     proofs: tuple[Proof, ...]
     problems: tuple[str, ...]
     failures: tuple[str, ...]
+    sources: tuple[SourceAge, ...]
     looked: bool
 
     @property
@@ -58,6 +77,7 @@ class Report:
             not self.failures
             and not self.refusals
             and not self.problems
+            and all(publication.good for publication in self.publications)
             and all(write.error is None for write in self.writes)
             and all(proof.verdict.kept for proof in self.proofs)
         )
@@ -65,13 +85,14 @@ class Report:
 
 def to_json(report: Report) -> Json:
     """The report for programs, without the map (which `numa-agent topology` shows)."""
-    publication = report.publication
     return {
         "format": "numa-agent.report/v1",
         "good": report.good,
-        "publication": None
-        if publication is None
-        else {"outcome": publication.outcome, "object": publication.manifest},
+        "publications": [_publication(publication) for publication in report.publications],
+        "conditions": [
+            {"code": each.code, "subject": each.subject, "message": each.message}
+            for each in report.conditions
+        ],
         "refusals": [
             {"pod": refusal.pod.full_name, "code": refusal.code, "message": refusal.message}
             for refusal in report.refusals
@@ -80,6 +101,19 @@ def to_json(report: Report) -> Json:
         "containers": [_proof(proof) for proof in report.proofs],
         "problems": list(report.problems),
         "failures": list(report.failures),
+        "sources": [
+            {"source": each.source, "age_seconds": each.age_seconds, "error": each.error}
+            for each in report.sources
+        ],
+    }
+
+
+def _publication(publication: Publication) -> Json:
+    published = publication.published
+    return {
+        "outcome": "not-sent" if published is None else published.outcome.value,
+        "detail": "" if published is None else published.detail,
+        "object": publication.manifest,
     }
 
 

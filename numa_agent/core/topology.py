@@ -98,7 +98,7 @@ class Topology:
     `present` are the CPUs plugged in, online or not; `isolated` is None where the kernel has no
     such list. `cores` are sibling sets; `cores` and
     `packages` are None where no file tells them. Nodes, devices and groups are in ascending order.
-    `links` has every pair of GPUs and NICs.
+    `links` has every pair of GPUs and NICs. `gpu_driver` is the NVIDIA driver's version.
     """
 
     online: CpuSet
@@ -115,6 +115,7 @@ class Topology:
     gpus: tuple[Gpu, ...]
     links: tuple[Link, ...]
     warnings: tuple[TopologyWarning, ...]
+    gpu_driver: str | None = None
 
     @property
     def offline(self) -> CpuSet:

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 
 from numa_agent.core.accounting import NodeAccount
 from numa_agent.core.conditions import Condition
+from numa_agent.core.cpuinfo import CpuInfo
 from numa_agent.core.cpulist import CpuSet
 from numa_agent.core.kubelet import KubeletSettings
 from numa_agent.core.node import Node
@@ -23,6 +24,8 @@ class View:
     pod by. `topology_policy` and `topology_scope` are what this agent keeps itself in place of
     kubelet's Topology Manager, None where kubelet's own stand. `memory_zones` asks for zones of
     memory-only nodes as well. `fingerprint_method` is `all` or `with-exclusive-resources`.
+    `fingerprint_pods` is the scheduler plugin's `informerMode`: `Dedicated` (its default) counts
+    every pod that isn't Pending, finished ones too, `Shared` only those that are Running.
     """
 
     node: Node
@@ -33,10 +36,13 @@ class View:
     reserved: CpuSet = frozenset()
     assigned: Mapping[str, CpuSet] = field(default_factory=dict)
     kubelet_exclusive: Mapping[str, CpuSet] = field(default_factory=dict)
+    cpu_info: CpuInfo | None = None
     topology_policy: str | None = None
     topology_scope: str | None = None
     memory_zones: bool = False
     fingerprint_method: str = "all"
+    fingerprint_pods: str = "Dedicated"
+    conditions: tuple[Condition, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -5,7 +5,7 @@ from contextlib import contextmanager
 
 from numa_agent.config import Config, read_overrides
 from numa_agent.core.assembly import assemble
-from numa_agent.core.devices import NVIDIA, DeviceKind, device_kind
+from numa_agent.core.devices import GUEST_DRIVERS, NVIDIA, DeviceKind, device_kind
 from numa_agent.core.facts import PciFacts
 from numa_agent.core.nvml import NvmlAnswers
 from numa_agent.core.topology import Topology
@@ -35,7 +35,7 @@ def assembled(config: Config, ask: AskNvml) -> Topology:
 def _is_nvidia_gpu(device: PciFacts) -> bool:
     """Whether NVML should know a device: one of NVIDIA's that isn't given away to a guest."""
     kind = device_kind(device.class_code, device.vendor, device.device)
-    given_away = device.driver in {"vfio-pci", "pci-stub"} or device.physical_function is not None
+    given_away = device.driver in GUEST_DRIVERS or device.physical_function is not None
     return device.vendor == NVIDIA and kind in {DeviceKind.GPU, None} and not given_away
 
 

@@ -1,16 +1,19 @@
 """A real API server for the tests marked `apiserver`, built at the first need."""
 
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
 
+from numa_agent.cluster.api import Cluster, connect
 from tests.apiserver import control_plane as planes
 from tests.apiserver.control_plane import ControlPlane
 
 CRD = Path(__file__).parents[2] / "manifests" / "crd" / "noderesourcetopologies.yaml"
+DEVICES = Path(__file__).with_name("devices.yaml")
 TEST_SECONDS = 60
 
 
@@ -41,11 +44,28 @@ def crd() -> dict[str, Any]:
 
 
 @pytest.fixture(scope="session")
-def control_plane(programs: Path, crd: dict[str, Any]) -> Iterator[ControlPlane]:
-    """One server for the whole session with the CRD in it: use names that no other test uses."""
+def device_crd() -> dict[str, Any]:
+    """Koordinator's definition of Device, as far as its documented fields go."""
+    manifest: dict[str, Any] = yaml.safe_load(DEVICES.read_text())
+    return manifest
+
+
+@pytest.fixture(scope="session")
+def control_plane(
+    programs: Path, crd: dict[str, Any], device_crd: dict[str, Any]
+) -> Iterator[ControlPlane]:
+    """One server for the whole session with both CRDs: use names that no other test uses."""
     with ControlPlane(programs) as plane:
         plane.install_crd(crd)
+        plane.install_crd(device_crd)
         yield plane
+
+
+@pytest.fixture
+def cluster(control_plane: ControlPlane) -> Iterator[Cluster]:
+    """The session's server as the agent sees it, with an admin's rights."""
+    with closing(connect(control_plane.kubeconfig)) as cluster:
+        yield cluster
 
 
 @pytest.fixture

@@ -35,6 +35,9 @@ READY_SECONDS = 90
 STOP_SECONDS = 2
 LOG_LINES = 30
 
+AUDITED = ("topology.node.k8s.io", "scheduling.koordinator.sh")
+"""API groups whose requests are recorded; of the core group, ConfigMaps and Events."""
+
 
 class ControlPlaneError(Exception):
     """The control plane can't be built or doesn't run; the message ends with the log's tail."""
@@ -137,7 +140,7 @@ class ControlPlane:
 
     `url`, `ca_file` and the paths of the kubeconfigs are known once it is entered. `kubeconfig` is
     an admin's (group system:masters), `stranger_kubeconfig` that of a user without any right.
-    Everything lies in a temporary folder that goes with it.
+    Everything lies in a temporary folder that goes with it. The requests for AUDITED are recorded.
     """
 
     def __init__(self, programs: Path) -> None:
@@ -148,9 +151,8 @@ class ControlPlane:
         self._folder = Path(tempfile.mkdtemp(prefix="numa-agent-apiserver-"))
         try:
             self._write_identity()
-            self._start_servers()
-            self._wait_for("/readyz")
-            self._wait_for("/api/v1/namespaces/default")  # made a moment later
+            self._write_audit_policy()
+            self.resume()
         except BaseException:
             self.stop()
             raise
@@ -160,13 +162,51 @@ class ControlPlane:
         self.stop()
 
     def stop(self) -> None:
-        """End both servers and remove their folder; a second time does nothing.
+        """End both servers and remove their folder; a second time does nothing."""
+        self.halt()
+        shutil.rmtree(self._folder, ignore_errors=True)
+
+    def halt(self) -> None:
+        """End both servers and keep their data.
 
         The API server goes first: without its etcd it would not end by itself.
         """
         while self._servers:
             self._servers.pop().stop()
-        shutil.rmtree(self._folder, ignore_errors=True)
+
+    def resume(self) -> None:
+        """Start both servers on the data that there is, at the same address."""
+        self._start_servers()
+        self._wait_for("/readyz")
+        self._wait_for("/api/v1/namespaces/default")  # made a moment later
+
+    def save(self) -> Path:
+        """Copy the data of the halted servers and return where the copy lies."""
+        assert not self._servers, "halt first: data in use can't be copied"
+        copy = Path(tempfile.mkdtemp(prefix="saved-", dir=self._folder))
+        shutil.copytree(self._folder / "data", copy, dirs_exist_ok=True)
+        return copy
+
+    def load(self, saved: Path | None) -> None:
+        """Give the halted servers the data of a copy, none at all for None."""
+        assert not self._servers, "halt first: data in use can't be replaced"
+        data = self._folder / "data"
+        shutil.rmtree(data)
+        if saved is not None:
+            shutil.copytree(saved, data)
+
+    def requests(self, name: str, *, agent: str = "numa-agent") -> list[str]:
+        """The verbs that a client sent about an object of that name, in order of the answers.
+
+        `agent` begins the client's User-Agent. Of AUDITED only, and over every restart.
+        """
+        found = []
+        for line in self._audited():
+            event = json.loads(line)
+            same = event.get("objectRef", {}).get("name") == name
+            if same and event.get("userAgent", "").startswith(agent):
+                found.append(event["verb"])
+        return found
 
     @property
     def process_ids(self) -> list[int]:
@@ -235,6 +275,34 @@ class ControlPlane:
         self.stranger_kubeconfig = self.kubeconfig_for("stranger", stranger)
         self._tls = ssl.create_default_context(cafile=self.ca_file)
 
+    def _audited(self) -> list[str]:
+        """Return the audit log once it has come to a request of our own.
+
+        A request is written down when it is answered, which may be after its client has read that.
+        """
+        mark = secrets.token_hex(8)
+        self._request("GET", f"/api/v1/namespaces/default/configmaps/{mark}")
+        deadline = time.monotonic() + 10
+        while time.monotonic() < deadline:
+            log = self._audit_log.read_text()
+            if mark in log and log.endswith("\n"):
+                return log.splitlines()
+            time.sleep(0.01)
+        raise ControlPlaneError("the API server doesn't write its audit log")
+
+    def _write_audit_policy(self) -> None:
+        """Have the requests that tests count recorded, each when it is answered."""
+        self._audit_log = self._folder / "audit.log"
+        resources: list[dict[str, object]] = [{"group": group} for group in AUDITED]
+        resources.append({"group": "", "resources": ["configmaps", "events"]})
+        policy = {
+            "apiVersion": "audit.k8s.io/v1",
+            "kind": "Policy",
+            "omitStages": ["RequestReceived"],
+            "rules": [{"level": "Metadata", "resources": resources}, {"level": "None"}],
+        }
+        (self._folder / "audit-policy.yaml").write_text(json.dumps(policy))
+
     def _openssl(self, *arguments: str) -> None:
         command = ["openssl", *arguments]
         done = subprocess.run(command, cwd=self._folder, capture_output=True, text=True)
@@ -258,6 +326,7 @@ class ControlPlane:
             *("--token-auth-file", "tokens.csv", "--authorization-mode", "Node,RBAC"),
             # No controller makes ServiceAccounts here, so pods must do without one.
             *("--disable-admission-plugins", "ServiceAccount"),
+            *("--audit-policy-file", "audit-policy.yaml", "--audit-log-path", "audit.log"),
             *("--service-cluster-ip-range", "10.0.0.0/24", "--endpoint-reconciler-type", "none"),
         )
 
@@ -265,7 +334,7 @@ class ControlPlane:
         """Start one program that dies with this process, even when this one is killed."""
         log = self._folder / f"{program}.log"
         guard: Sequence[str] = ("setpriv", "--pdeathsig", "KILL")
-        with log.open("wb") as output:
+        with log.open("ab") as output:
             process = subprocess.Popen(
                 [*guard, str(self._programs / program), *arguments],
                 cwd=self._folder,

@@ -1,7 +1,6 @@
 """What the agent asks of the API server, asked of a real one."""
 
 import json
-import time
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
@@ -11,42 +10,24 @@ import pytest
 
 from numa_agent.cluster.api import MOST_PAGES, Cluster, connect
 from numa_agent.core.errors import SourceError
+from numa_agent.core.publishing import Outcome, publish
 from tests.apiserver.control_plane import ControlPlane
+from tests.apiserver.objects import (
+    APPLY,
+    TOPOLOGIES,
+    grant,
+    make_node,
+    service_account_token,
+    topology,
+)
 
 pytestmark = pytest.mark.apiserver
-
-TOPOLOGIES = "/apis/topology.node.k8s.io/v1alpha2/noderesourcetopologies"
-APPLY = "application/apply-patch+yaml"
-
-
-@pytest.fixture
-def cluster(control_plane: ControlPlane) -> Iterator[Cluster]:
-    with closing(connect(control_plane.kubeconfig)) as cluster:
-        yield cluster
 
 
 @pytest.fixture
 def stranger(control_plane: ControlPlane) -> Iterator[Cluster]:
     with closing(connect(control_plane.stranger_kubeconfig)) as cluster:
         yield cluster
-
-
-def topology(name: str, available: str = "15500m", version: str = "v1alpha2") -> dict[str, Any]:
-    cpu = {"name": "cpu", "capacity": "16", "allocatable": "15500m", "available": available}
-    costs = [{"name": "node-0", "value": 10}]
-    zone = {"name": "node-0", "type": "Node", "costs": costs, "resources": [cpu]}
-    return {
-        "apiVersion": f"topology.node.k8s.io/{version}",
-        "kind": "NodeResourceTopology",
-        "metadata": {"name": name},
-        "attributes": [{"name": "topologyManagerPolicy", "value": "none"}],
-        "zones": [zone],
-    }
-
-
-def make_node(plane: ControlPlane, name: str) -> None:
-    node = {"apiVersion": "v1", "kind": "Node", "metadata": {"name": name}}
-    plane.ask("POST", "/api/v1/nodes", node)
 
 
 def make_pod(plane: ControlPlane, name: str, node: str | None) -> None:
@@ -58,42 +39,6 @@ def make_pod(plane: ControlPlane, name: str, node: str | None) -> None:
         "spec": {"containers": [container], **({"nodeName": node} if node else {})},
     }
     plane.ask("POST", "/api/v1/namespaces/default/pods", pod)
-
-
-def service_account_token(plane: ControlPlane, name: str) -> str:
-    """Make a ServiceAccount in the namespace default and return a token for it."""
-    path = "/api/v1/namespaces/default/serviceaccounts"
-    account = {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": name}}
-    plane.ask("POST", path, account)
-    request = {"apiVersion": "authentication.k8s.io/v1", "kind": "TokenRequest", "spec": {}}
-    token: str = plane.ask("POST", f"{path}/{name}/token", request)["status"]["token"]
-    return token
-
-
-def grant(plane: ControlPlane, account: str, *verbs: str) -> None:
-    """Give a ServiceAccount rights on topologies and wait until the server knows the last."""
-    api, group = "/apis/rbac.authorization.k8s.io/v1", "topology.node.k8s.io"
-    meta = {"apiVersion": "rbac.authorization.k8s.io/v1", "metadata": {"name": account}}
-    rule = {"apiGroups": [group], "resources": ["noderesourcetopologies"], "verbs": verbs}
-    role = {**meta, "kind": "ClusterRole", "rules": [rule]}
-    subject = {"kind": "ServiceAccount", "name": account, "namespace": "default"}
-    reference = {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": account}
-    binding = {**meta, "kind": "ClusterRoleBinding", "subjects": [subject], "roleRef": reference}
-    plane.ask("POST", f"{api}/clusterroles", role)
-    plane.ask("POST", f"{api}/clusterrolebindings", binding)
-    wanted = {"group": group, "resource": "noderesourcetopologies", "verb": verbs[-1]}
-    user = f"system:serviceaccount:default:{account}"
-    review = {
-        "apiVersion": "authorization.k8s.io/v1",
-        "kind": "SubjectAccessReview",
-        "spec": {"user": user, "resourceAttributes": wanted},
-    }
-    for _ in range(100):
-        answer = plane.ask("POST", "/apis/authorization.k8s.io/v1/subjectaccessreviews", review)
-        if answer["status"]["allowed"]:
-            return
-        time.sleep(0.1)
-    raise AssertionError(f"{account} may not {verbs[-1]} topologies after 10 s")
 
 
 def names(pods: Any) -> list[str]:
@@ -145,7 +90,7 @@ def test_a_resource_that_is_no_quantity_is_refused(quantity: str, cluster: Clust
 def test_the_first_apply_creates_the_object(cluster: Cluster, control_plane: ControlPlane) -> None:
     applied = cluster.apply(topology("first"))
     stored = control_plane.ask("GET", f"{TOPOLOGIES}/first")
-    assert applied.outcome == "created"
+    assert applied.created
     assert applied.resource_version == stored["metadata"]["resourceVersion"]
     assert stored["zones"] == topology("first")["zones"]
     assert stored["attributes"] == topology("first")["attributes"]
@@ -154,7 +99,7 @@ def test_the_first_apply_creates_the_object(cluster: Cluster, control_plane: Con
 def test_an_identical_apply_leaves_the_resource_version(cluster: Cluster) -> None:
     first = cluster.apply(topology("same"))
     second = cluster.apply(topology("same"))
-    assert second.outcome == "unchanged"
+    assert not second.created
     assert second.resource_version == first.resource_version
 
 
@@ -164,7 +109,7 @@ def test_a_different_apply_changes_the_object(
     first = cluster.apply(topology("other", "8"))
     second = cluster.apply(topology("other", "7"))
     stored = control_plane.ask("GET", f"{TOPOLOGIES}/other")
-    assert second.outcome == "changed"
+    assert not second.created
     assert second.resource_version == stored["metadata"]["resourceVersion"]
     assert second.resource_version != first.resource_version
     assert stored["zones"][0]["resources"][0]["available"] == "7"
@@ -183,8 +128,8 @@ def test_what_another_manager_owns_survives_our_apply(
     path = f"{TOPOLOGIES}/shared"
     control_plane.ask("PATCH", f"{path}?fieldManager=other", theirs, content_type=APPLY)
 
-    assert cluster.apply(topology("shared")).outcome == "changed"
-    assert cluster.apply(topology("shared", "1")).outcome == "changed"
+    cluster.apply(topology("shared"), force=True)
+    cluster.apply(topology("shared", "1"))
 
     stored = control_plane.ask("GET", path)
     assert stored["metadata"]["annotations"] == {"example.com/a": "1"}
@@ -257,18 +202,19 @@ def test_missing_rights_are_named(stranger: Cluster) -> None:
         (["get", "patch", "create"], "created"),
     ],
 )
-def test_applying_takes_the_rights_to_get_create_and_patch(
+def test_publishing_takes_the_rights_to_get_create_and_patch(
     verbs: list[str], outcome: str, control_plane: ControlPlane
 ) -> None:
     account = f"may-{'-'.join(verbs)}"
     token = service_account_token(control_plane, account)
     grant(control_plane, account, *verbs)
     with closing(connect(control_plane.kubeconfig_for(account, token))) as cluster:
-        if outcome == "created":
-            assert cluster.apply(topology(account)).outcome == outcome
-        else:
-            with pytest.raises(SourceError, match=f"HTTP 403.*{outcome}"):
-                cluster.apply(topology(account))
+        published = publish(cluster, topology(account))
+    if outcome == "created":
+        assert published.outcome is Outcome.CREATED
+    else:
+        assert published.outcome is Outcome.FORBIDDEN
+        assert outcome in published.detail
 
 
 def test_an_unknown_token_is_named(control_plane: ControlPlane) -> None:
@@ -301,12 +247,14 @@ def test_a_missing_crd_says_how_to_install_it(
         with pytest.raises(SourceError, match=r"HTTP 404.*kubectl apply -f manifests/crd/"):
             cluster.apply(topology("early"))
         bare_control_plane.install_crd(crd)
-        assert cluster.apply(topology("early")).outcome == "created"
+        assert cluster.apply(topology("early")).created
         bare_control_plane.stop()
         with pytest.raises(SourceError, match=r"is the server running"):
             cluster.apply(topology("early"))
 
 
 def test_another_kind_is_a_mistake_of_the_caller(cluster: Cluster) -> None:
-    with pytest.raises(ValueError, match="not a named NodeResourceTopology: v1 Node x"):
+    with pytest.raises(
+        ValueError, match="not a named object of a kind that is published: v1 Node"
+    ):
         cluster.apply({"apiVersion": "v1", "kind": "Node", "metadata": {"name": "x"}})

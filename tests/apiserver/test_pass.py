@@ -2,6 +2,7 @@
 
 import json
 import shutil
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -9,6 +10,7 @@ import pytest
 
 from numa_agent.cli import main
 from tests.apiserver.control_plane import ControlPlane
+from tests.podresources.servers import kubelet
 
 pytestmark = pytest.mark.apiserver
 
@@ -23,13 +25,24 @@ TOPOLOGY = f"/apis/topology.node.k8s.io/v1alpha2/noderesourcetopologies/{NODE}"
 
 
 @pytest.fixture(scope="module")
-def live_machine(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A machine's root without recorded answers, so that the API server is asked for them."""
+def live_machine(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """A machine's root without recorded answers: the API server and kubelet are asked for them."""
     root = tmp_path_factory.mktemp("live") / "host"
     shutil.copytree(MACHINE, root, symlinks=True)
     (root / "recorded.yaml").unlink()
     shutil.rmtree(root / "answers")
-    return root
+    socket = root / "var/lib/kubelet/pod-resources/kubelet.sock"
+    socket.parent.mkdir(parents=True, exist_ok=True)
+    with kubelet(socket, _pod_resources()):
+        yield root
+
+
+def _pod_resources() -> dict[str, Any]:
+    """The recorded answer for the assigned pod alone, in the namespace that it has here."""
+    answer: dict[str, Any] = json.loads((MACHINE / "answers/podresources.json").read_text())
+    pods = answer["list"]["podResources"]
+    own = next(pod for pod in pods if pod["name"] == "train-0")
+    return {**answer, "list": {"podResources": [{**own, "namespace": "default"}]}}
 
 
 @pytest.fixture(scope="module")
@@ -95,7 +108,7 @@ def test_a_pass_publishes_to_the_api_server_and_writes_what_its_pods_were_assign
     leaf = _cgroup_of(live_machine, assigned_pod)
     main(["run", "--once", "--config", configuration, "-o", "json"])
     report = json.loads(capsys.readouterr().out)
-    assert report["publication"]["outcome"] == "created"
+    assert [each["outcome"] for each in report["publications"]] == ["created"]
     assert [write["error"] for write in report["writes"]] == [None]
     assert (leaf / "cpuset.cpus").read_text() == "56-67,168-179\n"
     stored = control_plane.ask("GET", TOPOLOGY)
@@ -122,7 +135,7 @@ def test_a_second_pass_changes_nothing_on_the_server_or_the_machine(
     capsys.readouterr()
     main(["run", "--once", "--config", configuration, "-o", "json"])
     report = json.loads(capsys.readouterr().out)
-    assert report["publication"]["outcome"] == "unchanged"
+    assert [each["outcome"] for each in report["publications"]] == ["unchanged"]
     assert report["writes"] == []
     assert control_plane.ask("GET", TOPOLOGY)["metadata"]["resourceVersion"] == before
 

@@ -76,7 +76,7 @@ def test_answers_that_are_not_json_are_named_and_nothing_is_written_or_published
     status, report = _report(copy, capsys)
     assert status == 1
     assert str(copy / "answers" / "pods.json") in str(report["failures"])
-    assert report["publication"] is None
+    assert report["publications"] == []
     assert report["writes"] == []
 
 

@@ -14,15 +14,7 @@ import pytest
 
 from numa_agent.cluster.api import connect
 from numa_agent.core.errors import SourceError
-
-CONFIG = """\
-apiVersion: v1
-kind: Config
-current-context: main
-contexts: [{{name: main, context: {{cluster: main, user: main}}}}]
-users: [{{name: main, user: {{token: secret}}}}]
-clusters: [{{name: main, cluster: {{server: "{server}"}}}}]
-"""
+from tests.cluster.loopback import CONFIG, kubeconfig_of
 
 CONNECT = """\
 from numa_agent.cluster.api import connect
@@ -32,12 +24,6 @@ try:
 except SourceError as error:
     print(error)
 """
-
-
-def kubeconfig_of(server: str, folder: Path) -> Path:
-    path = folder / "kubeconfig"
-    path.write_text(CONFIG.format(server=server))
-    return path
 
 
 def connect_elsewhere(**environment: str) -> str:

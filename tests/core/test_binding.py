@@ -44,7 +44,7 @@ def test_each_running_container_of_an_assigned_pod_gets_the_pod_s_cpus() -> None
             )
             for number in (1, 2)
         ),
-        taken=cpus("0-3"),
+        assigned={uid(1): cpus("0-3")},
         refusals=(),
     )
 
@@ -64,17 +64,17 @@ def test_a_sidecar_is_bound_and_a_finished_init_container_is_not() -> None:
 def test_pods_with_cpus_of_their_own_are_all_bound() -> None:
     answer = wanted(pod(1, "0-1"), pod(2, "2-3"), pod(3))
     assert given_to(answer) == {"c1": cpus("0-1"), "c2": cpus("2-3")}
-    assert answer.taken == cpus("0-3")
+    assert answer.assigned == {uid(1): cpus("0-1"), uid(2): cpus("2-3")}
 
 
 def test_an_empty_set_binds_nothing_and_is_no_fault() -> None:
     # Case 02.
-    assert wanted(pod(1, "")) == Desired(targets=(), taken=cpus(""), refusals=())
+    assert wanted(pod(1, "")) == Desired(targets=(), assigned={}, refusals=())
 
 
 def test_a_pod_that_has_not_started_any_container_holds_its_cpus_already() -> None:
     answer = wanted(pod(1, "0-1", containers=()), pod(2, "1-2"))
-    assert answer.taken == cpus("0-1")
+    assert answer.assigned == {uid(1): cpus("0-1")}
     assert refusal(answer).code == "cpus-taken"
 
 
@@ -90,8 +90,7 @@ def test_a_cpu_that_isn_t_online_refuses_the_whole_assignment() -> None:
     answer = wanted(pod(1, "6-9"))
     assert refusal(answer).code == "cpus-not-online"
     assert "gives CPUs 6-9, of which 8-9 aren't online (online: 0-7)" in refusal(answer).message
-    assert answer.targets == ()
-    assert answer.taken == cpus("")
+    assert (answer.targets, answer.assigned) == ((), {})
 
 
 def test_the_first_holder_of_a_cpu_keeps_it() -> None:
@@ -99,7 +98,7 @@ def test_the_first_holder_of_a_cpu_keeps_it() -> None:
     assert (refusal(answer).pod.name, refusal(answer).code) == ("p2", "cpus-taken")
     assert "gives CPUs 3-5, of which 3 belong to pod shop/p1" in refusal(answer).message
     assert given_to(answer) == {"c1": cpus("0-3"), "c3": cpus("4-5")}
-    assert answer.taken == cpus("0-5")
+    assert answer.assigned == {uid(1): cpus("0-3"), uid(3): cpus("4-5")}
 
 
 @pytest.mark.parametrize("phase", ["Succeeded", "Failed"])

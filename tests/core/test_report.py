@@ -5,7 +5,9 @@ from dataclasses import replace
 import pytest
 
 from numa_agent.core.binding import Refusal, Step, Target
-from numa_agent.core.report import Proof, Publication, Report, Write, to_json
+from numa_agent.core.conditions import Condition
+from numa_agent.core.publishing import Outcome, Published
+from numa_agent.core.report import Proof, Publication, Report, SourceAge, Write, to_json
 from numa_agent.core.verdict import judge
 from tests.machine_tree import TWO_NODES, container_id, cpus, pod
 
@@ -21,13 +23,27 @@ REFUSAL = Refusal(pod=pod(2), code="malformed", message="odd")
 
 GOOD = Report(
     topology=TWO_NODES,
-    publication=Publication(manifest={"kind": "NodeResourceTopology"}, outcome="created"),
+    publications=(
+        Publication(
+            manifest={"kind": "NodeResourceTopology"},
+            published=Published(outcome=Outcome.CREATED, detail="the object was made"),
+        ),
+    ),
+    conditions=(),
     refusals=(),
     writes=(WRITE,),
     proofs=(PROOF,),
     problems=(),
     failures=(),
+    sources=(SourceAge(source="pods", age_seconds=0.0, error=None),),
     looked=True,
+)
+
+
+ODD = Condition(code="odd", subject="s", message="m")
+NOT_SENT = Publication(manifest={"kind": "Device"}, published=None)
+STOOD_BACK = Publication(
+    manifest={"kind": "Device"}, published=Published(outcome=Outcome.STOOD_BACK, detail="")
 )
 
 
@@ -38,13 +54,15 @@ def proved(effective: str | None) -> Proof:
 
 def test_a_pass_that_did_all_it_wanted_is_good() -> None:
     assert GOOD.good
-    assert replace(GOOD, publication=None, writes=(), proofs=()).good
+    assert replace(GOOD, publications=(), writes=(), proofs=()).good
+    assert replace(GOOD, conditions=(ODD,)).good
 
 
 @pytest.mark.parametrize(
     "report",
     [
         replace(GOOD, failures=("no pods",)),
+        replace(GOOD, publications=(*GOOD.publications, STOOD_BACK)),
         replace(GOOD, refusals=(REFUSAL,)),
         replace(GOOD, problems=("pod a/b is left out",)),
         replace(GOOD, writes=(WRITE, replace(WRITE, error="wasn't taken"))),
@@ -66,12 +84,23 @@ def test_programs_read_the_same_with_sets_as_kernel_lists() -> None:
         proofs=(PROOF, proved(None)),
         problems=("p",),
         failures=("f",),
+        conditions=(ODD,),
+        publications=(*GOOD.publications, NOT_SENT),
+        sources=(SourceAge(source="node", age_seconds=None, error="down"),),
     )
     write = {"pod": "shop/p1", "container": "c1", "cgroup": "kubepods/c1", "cpus": "0-3"}
     assert to_json(report) == {
         "format": "numa-agent.report/v1",
         "good": False,
-        "publication": {"outcome": "created", "object": {"kind": "NodeResourceTopology"}},
+        "publications": [
+            {
+                "outcome": "created",
+                "detail": "the object was made",
+                "object": {"kind": "NodeResourceTopology"},
+            },
+            {"outcome": "not-sent", "detail": "", "object": {"kind": "Device"}},
+        ],
+        "conditions": [{"code": "odd", "subject": "s", "message": "m"}],
         "refusals": [{"pod": "shop/p2", "code": "malformed", "message": "odd"}],
         "writes": [
             {**write, "before": None, "error": None},
@@ -97,8 +126,5 @@ def test_programs_read_the_same_with_sets_as_kernel_lists() -> None:
         ],
         "problems": ["p"],
         "failures": ["f"],
+        "sources": [{"source": "node", "age_seconds": None, "error": "down"}],
     }
-
-
-def test_a_pass_that_published_nothing_says_null() -> None:
-    assert to_json(replace(GOOD, publication=None))["publication"] is None

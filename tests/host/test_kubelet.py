@@ -1,16 +1,23 @@
 """What kubelet keeps on disk: its exclusive CPUs and its cgroupRoot."""
 
 import json
+from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
 
+from numa_agent.core.cpulist import CpuSet
 from numa_agent.core.errors import SourceError
-from numa_agent.host.kubelet import read_cgroup_root, read_exclusive_cpus
+from numa_agent.host.kubelet import read_cgroup_root, read_cpu_state
 from tests.machine_tree import Tree, cpus
 
 STATE = "var/lib/kubelet/cpu_manager_state"
 CONFIG = "var/lib/kubelet/config.yaml"
+
+
+def exclusive(root: Path) -> Mapping[str, CpuSet]:
+    found = read_cpu_state(root)
+    return {} if found is None else found.by_pod
 
 
 def state(root: Path, **fields: object) -> Path:
@@ -20,26 +27,26 @@ def state(root: Path, **fields: object) -> Path:
 def test_the_static_policy_s_cpus_are_those_of_all_a_pod_s_containers(tmp_path: Path) -> None:
     entries = {"u1": {"a": "2-3", "b": "6"}, "u2": {"c": "4,12"}}
     root = state(tmp_path, policyName="static", defaultCpuSet="0-1", entries=entries, checksum=1)
-    assert read_exclusive_cpus(root) == {"u1": cpus("2-3,6"), "u2": cpus("4,12")}
+    assert exclusive(root) == {"u1": cpus("2-3,6"), "u2": cpus("4,12")}
 
 
 def test_the_static_policy_without_entries_gave_nothing_out(tmp_path: Path) -> None:
-    assert read_exclusive_cpus(state(tmp_path, policyName="static", defaultCpuSet="0-7")) == {}
+    assert exclusive(state(tmp_path, policyName="static", defaultCpuSet="0-7")) == {}
 
 
 def test_with_policy_none_nothing_is_exclusive(tmp_path: Path) -> None:
     root = state(tmp_path, policyName="none", defaultCpuSet="", entries={"u1": {"a": "2"}})
-    assert read_exclusive_cpus(root) == {}
+    assert exclusive(root) == {}
 
 
 def test_without_a_state_file_nothing_is_exclusive(tmp_path: Path) -> None:
-    assert read_exclusive_cpus(Tree(tmp_path).file(CONFIG, "").root) == {}
+    assert exclusive(Tree(tmp_path).file(CONFIG, "").root) == {}
 
 
 def test_without_kubelet_s_directory_nothing_is_known_of_its_cpus(tmp_path: Path) -> None:
     # A DaemonSet that lacks the mount must not trample on them.
     with pytest.raises(SourceError, match="mount the host's kubelet directory"):
-        read_exclusive_cpus(tmp_path)
+        exclusive(tmp_path)
 
 
 @pytest.mark.parametrize(
@@ -55,13 +62,13 @@ def test_a_state_that_can_t_be_understood_is_told_of_and_never_taken_as_none(
 ) -> None:
     Tree(tmp_path).raw(STATE, content)
     with pytest.raises(SourceError, match=f"^{tmp_path / STATE}: "):
-        read_exclusive_cpus(tmp_path)
+        exclusive(tmp_path)
 
 
 def test_a_state_that_can_t_be_opened_is_told_of(tmp_path: Path) -> None:
     (tmp_path / STATE).mkdir(parents=True)
     with pytest.raises(SourceError, match="Is a directory"):
-        read_exclusive_cpus(tmp_path)
+        exclusive(tmp_path)
 
 
 @pytest.mark.parametrize(
@@ -93,20 +100,18 @@ def test_a_configuration_that_can_t_be_read_is_told_of(content: bytes, tmp_path:
         read_cgroup_root(tmp_path)
 
 
-@pytest.mark.parametrize(
-    "entries", [["x"], "x", {"u": ["2-3"]}, {"u": {"c": 5}}, {"u": "2-3"}, {"u": None}]
-)
+@pytest.mark.parametrize("entries", [["x"], "x", {"u": ["2-3"]}, {"u": {"c": 5}}, {"u": None}])
 def test_a_static_state_of_another_form_is_told_of_and_never_taken_as_none(
     entries: object, tmp_path: Path
 ) -> None:
     with pytest.raises(SourceError, match="exclusive CPUs are unknown"):
-        read_exclusive_cpus(state(tmp_path, policyName="static", entries=entries))
+        exclusive(state(tmp_path, policyName="static", entries=entries))
 
 
 @pytest.mark.parametrize("content", ["[]", "{}", "null", '{"policyName": 7}'])
 def test_a_state_without_a_policy_is_told_of(content: str, tmp_path: Path) -> None:
     with pytest.raises(SourceError, match="policyName"):
-        read_exclusive_cpus(Tree(tmp_path).file(STATE, content).root)
+        exclusive(Tree(tmp_path).file(STATE, content).root)
 
 
 @pytest.mark.parametrize("content", ["x: 2026-13-45", "x: !!int x", "[" * 5000])

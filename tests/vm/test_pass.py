@@ -38,7 +38,7 @@ def test_the_pass_reports_the_write_and_what_is_in_force(seen: Any) -> None:
 
 
 def test_the_published_object_has_the_kernels_nodes_and_distances(seen: Any) -> None:
-    zones = seen["report"]["publication"]["object"]["zones"]
+    zones = seen["report"]["publications"][0]["object"]["zones"]
     assert [zone["name"] for zone in zones] == ["node-0", "node-1"]
     assert [cost["value"] for cost in zones[1]["costs"]] == [32, 10]
     assert [zone["resources"][0]["available"] for zone in zones] == ["4", "2"]

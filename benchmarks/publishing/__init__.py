@@ -1,0 +1,1 @@
+"""How fast the map is read, next to the tools that people use for it."""

@@ -1,0 +1,148 @@
+"""Everything a pass reads, and the view of the node that it makes."""
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+
+from numa_agent.agent.reading import Kept, Reading
+from numa_agent.core.accounting import Sources, account, unaccountable
+from numa_agent.core.binding import Desired, desired
+from numa_agent.core.conditions import Condition
+from numa_agent.core.cpuinfo import CpuInfo
+from numa_agent.core.cpulist import CpuSet
+from numa_agent.core.grants import PodResources
+from numa_agent.core.kubelet import CpuManagerState, KubeletSettings, MemoryManagerState
+from numa_agent.core.node import Node
+from numa_agent.core.pods import PodsRead
+from numa_agent.core.topology import Topology
+from numa_agent.core.view import View
+
+SettingsRead = tuple[KubeletSettings, tuple[str, ...]]
+"""kubelet's settings, and sentences that name the members that can't be read."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NodeSources:
+    """What a pass reads; None of a source's value means that the machine hasn't got it."""
+
+    topology: Callable[[], Topology]
+    node: Kept[Node]
+    pods: Kept[PodsRead]
+    settings: Kept[SettingsRead | None]
+    cpu_state: Kept[CpuManagerState | None]
+    memory_state: Kept[MemoryManagerState | None]
+    granted: Kept[PodResources | None]
+    cpu_info: Kept[CpuInfo | None]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Readings:
+    """What the sources gave in one pass."""
+
+    topology: Topology
+    cpu_state: Reading[CpuManagerState | None]
+    memory_state: Reading[MemoryManagerState | None]
+    granted: Reading[PodResources | None]
+    settings: Reading[SettingsRead | None]
+    pods: Reading[PodsRead]
+    node: Reading[Node]
+    cpu_info: Reading[CpuInfo | None]
+
+    @property
+    def all(self) -> tuple[Reading[object], ...]:
+        """Every reading, in a fixed order."""
+        of_kubelet = (self.cpu_state, self.memory_state, self.granted, self.settings)
+        return (*of_kubelet, self.pods, self.node, self.cpu_info)
+
+    @property
+    def failures(self) -> list[str]:
+        """Why sources failed."""
+        return [reading.error for reading in self.all if reading.error is not None]
+
+    @property
+    def exclusive(self) -> Mapping[str, CpuSet]:
+        """The CPUs of kubelet's static policy by the uid that it knows a pod by."""
+        state = self.cpu_state.values[0]
+        return {} if state is None else state.by_pod
+
+    def wanted(self) -> Desired | None:
+        """What is wanted of the machine, None where pods or kubelet's CPUs were never known."""
+        if not self.pods.values or not self.cpu_state.values:
+            return None
+        return desired(self.pods.values[0].pods, self.topology, self.exclusive)
+
+
+def read_all(sources: NodeSources) -> Readings:
+    """Read every source once. Raises SourceError only without a map."""
+    # kubelet's state comes before the pods: a pod that starts in between is then not taken for one
+    # that has gone. What it granted comes after them: a pod that the fingerprint names must not
+    # have its devices counted as available.
+    return Readings(
+        topology=sources.topology(),
+        cpu_state=sources.cpu_state.read(),
+        memory_state=sources.memory_state.read(),
+        settings=sources.settings.read(),
+        pods=sources.pods.read(),
+        granted=sources.granted.read(),
+        node=sources.node.read(),
+        cpu_info=sources.cpu_info.read(),
+    )
+
+
+def view_of(now: Readings, wanted: Desired | None, failures: list[str]) -> View | None:
+    """What a scheduler may be told, None (and why, in `failures`) where that would be wrong.
+
+    Without the pods, say, `available` would be wrong, and a wrong object is worse than an old one.
+    """
+    if wanted is None or not all(reading.values for reading in now.all):
+        return None
+    unknown = _unknown(now)
+    if unknown is not None:
+        failures.append(f"nothing is published: {unknown}")
+        return None
+    return _view(now, wanted)
+
+
+def _unknown(now: Readings) -> str | None:
+    if now.pods.values[0].left_out:
+        return "a pod can't be read, so what is free is unknown"
+    granted = now.granted.values[0]
+    if granted is not None and granted.problems:
+        return f"what kubelet gave out can't be read: {granted.problems[0]}"
+    missing = unaccountable(now.topology)
+    return None if missing is None else f"{missing} (the map's warnings say more)"
+
+
+def _view(now: Readings, wanted: Desired) -> View:
+    node, pods, granted = now.node.values[0], now.pods.values[0].pods, now.granted.values[0]
+    settings, problems = now.settings.values[0] or (None, ())
+    accounts = account(
+        Sources(
+            topology=now.topology,
+            node=node,
+            settings=settings,
+            pods=pods,
+            granted=granted,
+            cpu_state=now.cpu_state.values[0],
+            memory_state=now.memory_state.values[0],
+            assigned=wanted.assigned,
+        )
+    )
+    return View(
+        node=node,
+        topology=now.topology,
+        accounts=accounts.nodes,
+        settings=settings or KubeletSettings(),
+        pods=pods,
+        reserved=accounts.reserved,
+        assigned=wanted.assigned,
+        kubelet_exclusive=now.exclusive,
+        cpu_info=now.cpu_info.values[0],
+        conditions=(*accounts.conditions, *_unread(problems)),
+    )
+
+
+def _unread(problems: Iterable[str]) -> tuple[Condition, ...]:
+    return tuple(
+        Condition(code="kubelet-setting-unread", subject="kubelet", message=problem)
+        for problem in problems
+    )

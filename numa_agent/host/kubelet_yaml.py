@@ -1,0 +1,58 @@
+"""The YAML of kubelet's configuration files, and a key that one of its objects has twice."""
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from yaml.nodes import Node
+
+
+def parse_yaml(content: str) -> tuple[object, str | None]:
+    """What a YAML text says, and a key that is given more than once, None where none is.
+
+    The last value of such a key counts. Raises ValueError for what isn't one document of YAML.
+    """
+    # yaml is loaded only where there is a file to read.
+    import yaml
+
+    try:
+        loader = yaml.SafeLoader(content)
+        try:
+            node = loader.get_single_node()
+            if node is None:
+                return None, None
+            # Before the objects are made, which writes merged keys (`<<`) out into the nodes.
+            repeated = _repeated(node)
+            return loader.construct_document(node), repeated
+        finally:
+            loader.dispose()
+    except RecursionError:
+        raise ValueError("nested too deep") from None
+    except (yaml.YAMLError, ValueError) as error:
+        raise ValueError(" ".join(str(error).split())) from error
+    except (LookupError, AttributeError, TypeError, ArithmeticError) as error:
+        # PyYAML's answers to `!!bool x`, `!!timestamp x` and the like.
+        raise ValueError("a value doesn't fit its tag or type") from error
+
+
+def _repeated(top: "Node") -> str | None:
+    from yaml.nodes import MappingNode, ScalarNode, SequenceNode
+
+    left: list[Node] = [top]
+    seen: set[int] = set()
+    while left:
+        node = left.pop()
+        # An alias is the same node again.
+        if id(node) in seen:
+            continue
+        seen.add(id(node))
+        if isinstance(node, SequenceNode):
+            left += node.value
+        elif isinstance(node, MappingNode):
+            keys: set[str] = set()
+            for key, value in node.value:
+                left.append(value)
+                if isinstance(key, ScalarNode):
+                    if key.value in keys:
+                        return str(key.value)
+                    keys.add(key.value)
+    return None

@@ -1,0 +1,45 @@
+"""What would be published, without publishing it: the pass's own reading and language."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from numa_agent.agent import read_all, view_of
+from numa_agent.config import Config
+from numa_agent.core.view import Json, Rendering
+from numa_agent.wiring.language import language
+from numa_agent.wiring.map import asking_nvml
+from numa_agent.wiring.passes import connected, reaching, rendering
+from numa_agent.wiring.sources import sources
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rendered:
+    """The objects, and why sources or objects are missing."""
+
+    rendering: Rendering
+    failures: tuple[str, ...]
+
+
+def render_once(config: Config) -> Rendered:
+    """What the machine's scheduler would be told now. Raises SourceError without a map."""
+    with asking_nvml(config) as ask, reaching(config) as cluster:
+        now = read_all(sources(config, ask, cluster))
+        failures = now.failures
+        view = view_of(now, now.wanted(), failures)
+    if view is None:
+        return Rendered(rendering=Rendering(manifests=()), failures=tuple(failures))
+    told = rendering(config, language(config.scheduler))(view)
+    whole = Rendering(manifests=told.manifests, conditions=(*view.conditions, *told.conditions))
+    return Rendered(rendering=whole, failures=tuple(failures))
+
+
+def live_pairs(config: Config, manifests: tuple[Json, ...]) -> Iterator[tuple[Json, Json | None]]:
+    """Each object as it would be applied, beside the one that the cluster has now, if any.
+
+    Raises SourceError when the cluster can't be asked.
+    """
+    spoken = language(config.scheduler)
+    with connected(config) as cluster:
+        for manifest in manifests:
+            live = cluster.read(manifest)
+            yield spoken.adopt(manifest, live), live

@@ -1,0 +1,118 @@
+"""What a pass reads: of a recorded machine from its folder, of a live one where it is."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from numa_agent.agent import Kept, NodeSources
+from numa_agent.config import PODRESOURCES_SOCKET, Config, ConfigError
+from numa_agent.core.documents import Document
+from numa_agent.core.errors import SourceError
+from numa_agent.core.kubelet_config import parse_settings
+from numa_agent.core.node import Node, parse_node
+from numa_agent.core.podresources import parse_pod_resources
+from numa_agent.core.pods import parse_pods
+from numa_agent.host.boot import read_boot_id
+from numa_agent.host.cpuinfo import read_cpu_info
+from numa_agent.host.kubelet import read_cpu_state, read_memory_state, read_settings
+from numa_agent.host.recorded import is_recorded, read_answer
+from numa_agent.wiring.map import AskNvml, assembled
+
+if TYPE_CHECKING:
+    from numa_agent.cluster.api import Cluster
+
+
+def sources(config: Config, ask: AskNvml, cluster: "Cluster | None") -> NodeSources:
+    """Every source of the machine that the configuration names.
+
+    A folder with recorded.yaml answers for every source. Else the machine must be the live one,
+    whose Node must be named, so that the API server can be asked for its pods.
+    """
+    root = config.host_root
+    if is_recorded(root):
+        return _of_files(
+            config,
+            ask,
+            node=lambda: _node(read_answer(root, "node"), f"{root}/answers/node.json"),
+            pods=lambda: read_answer(root, "pods"),
+            configz=lambda: read_answer(root, "configz"),
+            granted=lambda: read_answer(root, "podresources"),
+        )
+    name = node_name(config)
+    if cluster is None:
+        raise ConfigError(f"{root} is a live machine: its API server is needed")
+    socket = PODRESOURCES_SOCKET if config.podresources == "auto" else config.podresources
+    return _of_files(
+        config,
+        ask,
+        node=lambda: _own(_node(cluster.node(name), f"node {name}"), root),
+        pods=lambda: cluster.pods_on(name),
+        configz=lambda: cluster.configz(name),
+        granted=lambda: _granted(root / socket.lstrip("/")),
+    )
+
+
+def node_name(config: Config) -> str:
+    """The live machine's Node. Raises ConfigError for another machine, or without a name."""
+    if not config.live:
+        raise ConfigError(
+            f"{config.host_root} is a map only: it has no recorded.yaml and isn't the live machine"
+            f" (liveRoot: {config.live_root}). `numa-agent topology` shows it"
+        )
+    if config.node_name is None:
+        raise ConfigError("which Node is this? set --node-name, nodeName or NODE_NAME")
+    return config.node_name
+
+
+def _of_files(
+    config: Config,
+    ask: AskNvml,
+    *,
+    node: Callable[[], Node],
+    pods: Callable[[], Document],
+    configz: Callable[[], Document],
+    granted: Callable[[], Document],
+) -> NodeSources:
+    root = config.host_root
+    path = None if config.kubelet_config in {"auto", "configz"} else Path(config.kubelet_config)
+    drop_ins = None if config.kubelet_config_dir is None else Path(config.kubelet_config_dir)
+    running = config.kubelet_config == "configz"
+    asked = config.podresources != "off"
+    return NodeSources(
+        topology=lambda: assembled(config, ask),
+        node=Kept("node", node),
+        pods=Kept("pods", lambda: parse_pods(pods())),
+        settings=Kept(
+            "kubelet-configuration",
+            lambda: parse_settings(configz()) if running else read_settings(root, path, drop_ins),
+        ),
+        cpu_state=Kept("cpu-manager-state", lambda: read_cpu_state(root)),
+        memory_state=Kept("memory-manager-state", lambda: read_memory_state(root)),
+        granted=Kept("podresources", lambda: parse_pod_resources(granted()) if asked else None),
+        cpu_info=Kept("cpuinfo", lambda: read_cpu_info(root)),
+    )
+
+
+def _granted(socket: Path) -> Document:
+    # The client brings protobuf along, so that only a live pass loads it.
+    from numa_agent.host.podresources import read_pod_resources
+
+    return read_pod_resources(socket)
+
+
+def _own(node: Node, root: Path) -> Node:
+    """The Node, if it is this machine: both know the id drawn at boot."""
+    ours = read_boot_id(root)
+    if node.boot_id is not None and ours is not None and node.boot_id != ours:
+        raise SourceError(
+            f"node {node.name} is another machine or has booted since: its boot id is"
+            f" {node.boot_id}, ours {ours}; compare --node-name with the Node that this runs on"
+        )
+    return node
+
+
+def _node(document: Document, source: str) -> Node:
+    try:
+        return parse_node(document)
+    except ValueError as error:
+        raise SourceError(f"{source}: {error}") from error

@@ -1,0 +1,77 @@
+"""What a pod needs at its greediest moment."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import pytest
+
+from numa_agent.core.requests import Role, parse_demands
+
+
+def container(name: str, cpu: str, memory: str = "0", **more: Any) -> dict[str, Any]:
+    return {"name": name, "resources": {"requests": {"cpu": cpu, "memory": memory}}, **more}
+
+
+def effective(**spec: Any) -> Mapping[str, int]:
+    return parse_demands(spec).effective()
+
+
+def test_app_containers_run_together() -> None:
+    found = effective(containers=[container("a", "1", "1Gi"), container("b", "500m", "1Mi")])
+    assert found == {"cpu": 1500, "memory": (1 << 30) + (1 << 20)}
+
+
+def test_an_init_container_runs_alone_and_counts_only_where_it_is_greedier() -> None:
+    found = effective(
+        initContainers=[container("load", "4", "1Mi")], containers=[container("a", "1", "1Gi")]
+    )
+    assert found == {"cpu": 4000, "memory": 1 << 30}
+
+
+def test_a_sidecar_runs_beside_the_app_and_beside_later_init_containers_only() -> None:
+    # The example of Kubernetes' own documentation, with an init container before and after.
+    before = container("before", "3")
+    sidecar = container("proxy", "2", restartPolicy="Always")
+    after = container("after", "5")
+    app = container("app", "1")
+    found = effective(initContainers=[before, sidecar, after], containers=[app])
+    assert found["cpu"] == 7000
+    assert effective(initContainers=[before, sidecar], containers=[app])["cpu"] == 3000
+    assert effective(initContainers=[sidecar], containers=[app])["cpu"] == 3000
+
+
+def test_a_pods_own_requests_stand_for_those_of_its_containers() -> None:
+    found = effective(
+        containers=[container("a", "1", "1Gi")], resources={"requests": {"cpu": "8"}}
+    )
+    assert found == {"cpu": 8000, "memory": 1 << 30}
+
+
+def test_the_overhead_comes_on_top() -> None:
+    found = effective(containers=[container("a", "1", "1Gi")], overhead={"cpu": "250m"})
+    assert found == {"cpu": 1250, "memory": 1 << 30}
+
+
+def test_a_limit_alone_is_a_request() -> None:
+    found = effective(containers=[{"name": "a", "resources": {"limits": {"nvidia.com/gpu": "2"}}}])
+    assert found == {"nvidia.com/gpu": 2}
+
+
+def test_roles_are_told_apart_by_restart_policy() -> None:
+    demands = parse_demands(
+        {
+            "initContainers": [container("i", "1"), container("s", "1", restartPolicy="Always")],
+            "containers": [container("a", "1")],
+        }
+    )
+    assert [demand.role for demand in demands.containers] == [Role.INIT, Role.SIDECAR, Role.APP]
+
+
+@pytest.mark.parametrize("bad", [None, [], "x", {"containers": 7}, {"containers": [None, "x"]}])
+def test_a_spec_of_another_shape_asks_for_nothing(bad: object) -> None:
+    demands = parse_demands(bad if isinstance(bad, dict) else {"containers": bad})
+    assert demands.effective() == {}
+
+
+def test_a_quantity_that_cant_be_read_costs_itself_alone() -> None:
+    assert effective(containers=[container("a", "lots", "1Gi")]) == {"memory": 1 << 30}
