@@ -137,6 +137,11 @@ def load(
     if mistakes:
         raise ConfigError("\n  ".join(["the configuration has mistakes:", *mistakes]))
     values |= given
+    if values.get("kubeletConfig") == "configz" and "kubeletConfigDir" in values:
+        raise ConfigError(
+            "kubeletConfigDir belongs to a file: kubeletConfig: configz asks the running kubelet,"
+            " which has read it"
+        )
     kubeconfig, overrides = values.get("kubeconfig"), values.get("localityOverrides")
     return Config(
         host_root=Path(values.get("hostRoot", "/")),

@@ -8,13 +8,14 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Protocol
 
+from numa_agent.agent.publisher import sent
 from numa_agent.agent.sources import NodeSources, Readings, read_all, view_of
 from numa_agent.core.binding import Cgroup, Desired, Step, Target, steps
 from numa_agent.core.conditions import Condition
 from numa_agent.core.cpulist import CpuSet
 from numa_agent.core.errors import SourceError
 from numa_agent.core.pods import Container, Pod
-from numa_agent.core.publishing import Outcome, Published
+from numa_agent.core.publishing import Published
 from numa_agent.core.report import Proof, Publication, Report, Write
 from numa_agent.core.topology import Topology
 from numa_agent.core.verdict import judge
@@ -54,7 +55,7 @@ def run_pass(ports: Ports) -> Report:
     wanted = now.wanted()
     rendering = _rendering(ports, now, wanted, failures)
     publications = tuple(
-        Publication(manifest=manifest, published=_sent(ports, manifest))
+        Publication(manifest=manifest, published=sent(ports.publish, manifest))
         for manifest in rendering.manifests
     )
     rivals = _rivals(publications)
@@ -96,13 +97,6 @@ def _rendering(
         return Rendering(manifests=())
     rendering = ports.render(view)
     return replace(rendering, conditions=(*view.conditions, *rendering.conditions))
-
-
-def _sent(ports: Ports, manifest: Json) -> Published | None:
-    try:
-        return ports.publish(manifest)
-    except SourceError as error:
-        return Published(outcome=Outcome.UNAVAILABLE, detail=str(error))
 
 
 def _rivals(publications: Iterable[Publication]) -> tuple[Condition, ...]:

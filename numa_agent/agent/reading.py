@@ -49,6 +49,11 @@ class Kept(Generic[T]):
         self._values: tuple[T, ...] = ()
         self._since = 0.0
 
+    @property
+    def last(self) -> tuple[T, ...]:
+        """The last good value, without asking; empty where there has never been one."""
+        return self._values
+
     def read(self) -> Reading[T]:
         """Ask the source; while it fails, the last good value and its age stand in."""
         try:

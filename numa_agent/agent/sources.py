@@ -11,6 +11,7 @@ from numa_agent.core.cpuinfo import CpuInfo
 from numa_agent.core.cpulist import CpuSet
 from numa_agent.core.grants import PodResources
 from numa_agent.core.kubelet import CpuManagerState, KubeletSettings, MemoryManagerState
+from numa_agent.core.kubelet_running import running
 from numa_agent.core.node import Node
 from numa_agent.core.pods import PodsRead
 from numa_agent.core.topology import Topology
@@ -103,6 +104,11 @@ def view_of(now: Readings, wanted: Desired | None, failures: list[str]) -> View 
 
 
 def _unknown(now: Readings) -> str | None:
+    """Why the numbers would be wrong, None where they are right."""
+    for reading in (now.cpu_state, now.memory_state, now.granted):
+        # Pods that came since hold what an old answer doesn't tell.
+        if now.pods.fresh and not reading.fresh:
+            return f"{reading.source} is {reading.age_seconds:.0f} s old and the pods are of now"
     if now.pods.values[0].left_out:
         return "a pod can't be read, so what is free is unknown"
     granted = now.granted.values[0]
@@ -114,12 +120,13 @@ def _unknown(now: Readings) -> str | None:
 
 def _view(now: Readings, wanted: Desired) -> View:
     node, pods, granted = now.node.values[0], now.pods.values[0].pods, now.granted.values[0]
-    settings, problems = now.settings.values[0] or (None, ())
+    read, problems = now.settings.values[0] or (None, ())
+    settings, differing = running(read, now.cpu_state.values[0], now.memory_state.values[0])
     accounts = account(
         Sources(
             topology=now.topology,
             node=node,
-            settings=settings,
+            settings=None if read is None else settings,
             pods=pods,
             granted=granted,
             cpu_state=now.cpu_state.values[0],
@@ -131,13 +138,14 @@ def _view(now: Readings, wanted: Desired) -> View:
         node=node,
         topology=now.topology,
         accounts=accounts.nodes,
-        settings=settings or KubeletSettings(),
+        settings=settings,
+        settings_known=read is not None,
         pods=pods,
         reserved=accounts.reserved,
         assigned=wanted.assigned,
         kubelet_exclusive=now.exclusive,
         cpu_info=now.cpu_info.values[0],
-        conditions=(*accounts.conditions, *_unread(problems)),
+        conditions=(*accounts.conditions, *differing, *_unread(problems)),
     )
 
 

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 COMMANDS = {
     "topology": "show the machine's map: packages, NUMA nodes, CPUs, memory, caches, devices",
     "render": "print what the cluster's scheduler would be told of this node",
-    "run": "take one pass: map, publish, bind, prove",
+    "run": "take passes: map, publish, bind, prove",
     "demo": "take one pass on a copy of a recorded machine and show each step",
 }
 """Each command's name, which is its module's too, and its line in the help."""

@@ -9,8 +9,9 @@ from collections.abc import Iterator, Mapping
 from numa_agent.cli import options
 from numa_agent.config import SCHEDULERS, Config
 from numa_agent.core.documents import items, mapping
+from numa_agent.core.publishing import Action
 from numa_agent.core.view import Json
-from numa_agent.wiring.renders import live_pairs, render_once
+from numa_agent.wiring.renders import compared, render_once
 
 DESCRIPTION = """\
 Print the objects that a pass would apply for this node, in the language of the cluster's
@@ -23,7 +24,8 @@ examples:
   numa-agent render --node-name gpu-7 --diff         next to what the cluster has now
 
 With --diff each object is compared with the cluster's, in the fields that are ours: a line with -
-is there now, one with + would be. docs/publishing.md says where each number comes from.
+is there now, one with + would be; an object that another publisher writes would be left alone,
+and is named. docs/publishing.md says where each number comes from.
 Exit code 1 when a source failed, so that objects may be missing, and with --diff when the cluster
 has something else. What can't be told, and why, is on stderr."""
 
@@ -67,12 +69,19 @@ def run(arguments: argparse.Namespace) -> int:
 
 def _print_differences(settings: Config, manifests: tuple[Json, ...], output: str) -> bool:
     differing = False
-    for manifest, live in live_pairs(settings, manifests):
+    for each in compared(settings, manifests):
+        manifest, decision = each.manifest, each.decision
         name = f"{manifest['kind']}/{mapping(manifest['metadata'])['name']}"
-        now = () if live is None else (_beside(live, manifest),)
-        lines = list(_difference(name, now, (manifest,), output))
-        differing = differing or bool(lines)
-        print("".join(lines), end="")
+        if decision.action is Action.STAND_BACK:
+            rivals = "; ".join(rival.label for rival in decision.rivals)
+            print(f"numa-agent render: {name} would be left alone: {rivals}", file=sys.stderr)
+        if decision.action is Action.NOTHING:
+            continue
+        differing = True
+        now = () if each.live is None else (_beside(each.live, manifest),)
+        lines = "".join(_difference(name, now, (manifest,), output))
+        dropped = f"{name}: fields that are ours no more: {', '.join(decision.differing)}\n"
+        print(lines or dropped, end="")
     return differing
 
 

@@ -6,17 +6,19 @@ import sys
 from collections.abc import Iterator
 
 from numa_agent.cli import options, report_text
+from numa_agent.core.errors import SourceError
 from numa_agent.core.report import Report, to_json
-from numa_agent.wiring.passes import run_once
+from numa_agent.wiring.passes import run_on, run_once
 
 DESCRIPTION = """\
-Take one pass over this node: read its map, publish its NodeResourceTopology, write the CPU sets
-that the scheduler assigned to running pods into their containers' cgroups, read back what the
-kernel has in force, and say for each container whether it got its CPUs."""
+Take passes over this node, or one with --once: read its map, publish it to the scheduler, write
+the CPU sets that the scheduler assigned to running pods into their containers' cgroups, read back
+what the kernel has in force, and say for each container whether it got its CPUs."""
 
 EPILOG = """\
 examples:
   numa-agent run --once --node-name gpu-7
+  numa-agent run --node-name gpu-7    a pass every 30 to 45 s, told of where it says something new
   numa-agent run --once --config /etc/numa-agent/config.yaml
   numa-agent run --once --host-root COPY -o json    a copy of a recorded machine: it is written to
 
@@ -25,15 +27,17 @@ The configuration file in a pod that has the machine's root mounted at /host:
     hostRoot: /host    # the machine looked at
     liveRoot: /host    # it is the one that this runs on
 
-It may also hold nodeName, kubeconfig, nvml and localityOverrides. The JSON is a stable contract:
-docs/report-json.md.
+docs/publishing.md has the other settings: whose language is published, where kubelet's are read.
+The JSON is a stable contract: docs/report-json.md.
 Exit code 1 when something that was wanted isn't so: a source failed, an assignment was refused,
 a write failed, a container doesn't run where it should. Each is named on stderr."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the pass's options."""
-    parser.add_argument("--once", action="store_true", required=True, help="take one pass and end")
+    parser.add_argument(
+        "--once", action="store_true", help="take one pass and end (default: go on until SIGTERM)"
+    )
     options.add_settings(parser)
     options.add_cluster(parser)
     parser.add_argument("-o", "--output", choices=("text", "json"), default="text")
@@ -44,15 +48,46 @@ def run(arguments: argparse.Namespace) -> int:
     settings = options.settings(
         arguments, nodeName=arguments.node_name, kubeconfig=arguments.kubeconfig
     )
-    report = run_once(settings)
+    if arguments.once:
+        report = run_once(settings)
+        _tell(report, arguments.output, indent=2)
+        return 0 if report.good else 1
+    run_on(settings, _Changes(arguments.output).tell)
+    return 0
+
+
+class _Changes:
+    """Tells of the passes that say something else than the one before."""
+
+    def __init__(self, output: str) -> None:
+        self._output = output
+        self._last: object = None
+
+    def tell(self, found: Report | SourceError) -> None:
+        """Print the report, or why there was no pass, where that is news."""
+        news = str(found) if isinstance(found, SourceError) else _without_ages(found)
+        if news == self._last:
+            return
+        self._last = news
+        if isinstance(found, SourceError):
+            print(f"numa-agent run: {found}", file=sys.stderr, flush=True)
+        else:
+            _tell(found, self._output, indent=None)
+            sys.stdout.flush()
+
+
+def _without_ages(report: Report) -> object:
+    return {**to_json(report), "sources": [each.error for each in report.sources]}
+
+
+def _tell(report: Report, output: str, indent: int | None) -> None:
     for trouble in _troubles(report):
         print(f"numa-agent run: {trouble}", file=sys.stderr)
-    if arguments.output == "json":
-        json.dump(to_json(report), sys.stdout, indent=2)
+    if output == "json":
+        json.dump(to_json(report), sys.stdout, indent=indent)
         print()
     else:
         print("\n".join(report_text.lines(report)))
-    return 0 if report.good else 1
 
 
 def _troubles(report: Report) -> Iterator[str]:

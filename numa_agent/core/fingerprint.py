@@ -8,6 +8,7 @@ about a node only once the published fingerprint equals its own, so both must co
 import struct
 from collections.abc import Collection, Iterable
 
+from numa_agent.core.node import native
 from numa_agent.core.pods import Pod, QosClass
 from numa_agent.core.requests import Demand, Role
 from numa_agent.core.view import View
@@ -68,14 +69,6 @@ def exclusive(pod: Pod, zone_resources: Collection[str]) -> bool:
         for demand in pod.demands.containers
         if demand.role is not Role.INIT
     )
-
-
-def native(resource: str) -> bool:
-    """Whether Kubernetes itself knows the resource: no domain, or one under kubernetes.io.
-
-    https://github.com/kubernetes/kubernetes/blob/master/pkg/apis/core/v1/helper/helpers.go
-    """
-    return "/" not in resource or "kubernetes.io/" in resource
 
 
 def xxh64(data: bytes, seed: int = 0) -> int:

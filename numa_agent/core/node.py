@@ -21,6 +21,7 @@ class Node:
     name: str
     uid: str | None
     boot_id: str | None = None
+    kubelet_version: str | None = None
     labels: Mapping[str, str] = field(default_factory=dict)
     annotations: Mapping[str, str] = field(default_factory=dict)
     capacity: Mapping[str, int] = field(default_factory=dict)
@@ -37,6 +38,7 @@ def parse_node(document: Document) -> Node:
         name=name,
         uid=text(metadata.get("uid")),
         boot_id=text(mapping(status.get("nodeInfo")).get("bootID")),
+        kubelet_version=text(mapping(status.get("nodeInfo")).get("kubeletVersion")),
         labels=texts(metadata.get("labels")),
         annotations=texts(metadata.get("annotations")),
         capacity=amounts(status.get("capacity")),
@@ -53,3 +55,11 @@ def amounts(resources: object) -> Mapping[str, int]:
         except ValueError:
             continue
     return found
+
+
+def native(resource: str) -> bool:
+    """Whether Kubernetes itself knows the resource: no domain, or one under kubernetes.io.
+
+    https://github.com/kubernetes/kubernetes/blob/master/pkg/apis/core/v1/helper/helpers.go
+    """
+    return "/" not in resource or "kubernetes.io/" in resource

@@ -43,7 +43,7 @@ class Pod:
     """One pod; containers are init, app and ephemeral ones, in that order.
 
     `started` is when kubelet first saw it, as RFC 3339 text in UTC, "" before that. `demands` are
-    what its spec asks for.
+    what its spec asks for. `managed_fields` is its metadata.managedFields as it is.
     """
 
     namespace: str
@@ -56,6 +56,8 @@ class Pod:
     containers: tuple[Container, ...]
     labels: Mapping[str, str] = field(default_factory=dict)
     demands: Demands = NO_DEMANDS
+    runtime_class: str | None = None
+    managed_fields: object = ()
 
     @property
     def full_name(self) -> str:
@@ -125,6 +127,8 @@ def _pod(item: Document, problems: list[str]) -> Pod:
         containers=tuple(_containers(status, full_name, problems)),
         labels=texts(metadata.get("labels")),
         demands=parse_demands(mapping(item.get("spec"))),
+        runtime_class=text(mapping(item.get("spec")).get("runtimeClassName")),
+        managed_fields=metadata.get("managedFields", ()),
     )
     for uid in (pod.uid, pod.cgroup_uid):
         if _UID.fullmatch(uid) is None:

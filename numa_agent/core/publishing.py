@@ -61,7 +61,7 @@ class Action(StrEnum):
 
 
 class Outcome(StrEnum):
-    """What became of one object.
+    """What became of one object; `pending`, while the moment of its write hasn't come.
 
     `no-crd`: the server doesn't serve the kind in this version or a field of it, or lacks its
     namespace.
@@ -69,6 +69,7 @@ class Outcome(StrEnum):
     `unavailable`: no answer, or one that says that the server is ill.
     """
 
+    PENDING = "pending"
     CREATED = "created"
     CHANGED = "changed"
     UNCHANGED = "unchanged"

@@ -10,7 +10,7 @@ from numa_agent.core.topology import Topology
 from numa_agent.core.verdict import Verdict
 from numa_agent.core.view import Json
 
-_AS_WANTED = {Outcome.CREATED, Outcome.CHANGED, Outcome.UNCHANGED}
+_AS_WANTED = {Outcome.PENDING, Outcome.CREATED, Outcome.CHANGED, Outcome.UNCHANGED}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

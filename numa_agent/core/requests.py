@@ -5,7 +5,7 @@ and https://kubernetes.io/docs/concepts/workloads/pods/pod-level-resources/ (KEP
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
 
 from numa_agent.core.documents import Document, items, mapping, text
@@ -24,11 +24,12 @@ class Role(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Demand:
-    """What one container asks for: cpu in thousandths, the rest in whole units."""
+    """What one container asks for and may have: cpu in thousandths, the rest in whole units."""
 
     container: str
     role: Role
     requests: Mapping[str, int]
+    limits: Mapping[str, int] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -38,6 +39,17 @@ class Demands:
     containers: tuple[Demand, ...] = ()
     pod: Mapping[str, int] | None = None
     overhead: Mapping[str, int] | None = None
+    pod_limits: Mapping[str, int] = field(default_factory=dict)
+
+    @property
+    def memory_limit(self) -> int | None:
+        """The bytes that all containers together may have, None where one is without a limit."""
+        if "memory" in self.pod_limits:
+            return self.pod_limits["memory"]
+        staying = [each.limits.get("memory") for each in self.containers if each.role != Role.INIT]
+        if not staying or None in staying:
+            return None
+        return sum(size for size in staying if size is not None)
 
     def effective(self) -> Mapping[str, int]:
         """What the pod needs at its greediest moment: what a scheduler counts.
@@ -74,6 +86,7 @@ def parse_demands(spec: Document) -> Demands:
     return Demands(
         containers=tuple(containers),
         pod=_requests(own) if own else None,
+        pod_limits=amounts(own.get("limits")),
         overhead=amounts(spec.get("overhead")) or None,
     )
 
@@ -87,6 +100,7 @@ def _demand(container: Document, role: Role) -> Demand:
         container=text(container.get("name")) or "?",
         role=role,
         requests=_requests(mapping(container.get("resources"))),
+        limits=amounts(mapping(container.get("resources")).get("limits")),
     )
 
 

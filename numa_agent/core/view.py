@@ -19,13 +19,14 @@ Json = dict[str, object]
 class View:
     """What a scheduler's language speaks of.
 
-    `reserved` are the CPUs that kubelet keeps for the system, `assigned` the CPU sets in force by
-    pod uid, `kubelet_exclusive` those of kubelet's static policy by the uid that kubelet knows a
-    pod by. `topology_policy` and `topology_scope` are what this agent keeps itself in place of
-    kubelet's Topology Manager, None where kubelet's own stand. `memory_zones` asks for zones of
-    memory-only nodes as well. `fingerprint_method` is `all` or `with-exclusive-resources`.
-    `fingerprint_pods` is the scheduler plugin's `informerMode`: `Dedicated` (its default) counts
-    every pod that isn't Pending, finished ones too, `Shared` only those that are Running.
+    `settings_known` says whether `settings` are kubelet's and not its defaults. `reserved` are the
+    CPUs that kubelet keeps for the system, `assigned` the CPU sets in force by pod uid,
+    `kubelet_exclusive` those of kubelet's static policy by the uid that kubelet knows a pod by.
+    `topology_policy` and `topology_scope` are what this agent keeps itself in place of kubelet's
+    Topology Manager, None where kubelet's own stand. `memory_zones` asks for zones of memory-only
+    nodes as well. `fingerprint_method` is `all` or `with-exclusive-resources`. `fingerprint_pods`
+    is the scheduler plugin's `informerMode`: `Dedicated` (its default) counts every pod that isn't
+    Pending, finished ones too, `Shared` only those that are Running.
     """
 
     node: Node
@@ -42,6 +43,7 @@ class View:
     memory_zones: bool = False
     fingerprint_method: str = "all"
     fingerprint_pods: str = "Dedicated"
+    settings_known: bool = True
     conditions: tuple[Condition, ...] = ()
 
 

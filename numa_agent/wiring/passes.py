@@ -1,18 +1,22 @@
 """One pass over a machine: live, or recorded in a folder."""
 
+import random
+import signal
+import time
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 from dataclasses import replace
+from threading import Event
 from typing import TYPE_CHECKING
 
-from numa_agent.agent import Ports, run_pass
+from numa_agent.agent import NodeSources, Ports, run_forever, run_pass
 from numa_agent.config import Config
 from numa_agent.core.conditions import Condition
+from numa_agent.core.errors import SourceError
 from numa_agent.core.publishing import Published, publish
 from numa_agent.core.report import Report
 from numa_agent.core.view import Json, Rendering, View
 from numa_agent.host.cgroupfs import CgroupFs, Put, put_to_kernel
-from numa_agent.host.kubelet import read_cgroup_root
 from numa_agent.host.recorded import RecordedKernel, is_recorded
 from numa_agent.wiring.language import Language, language
 from numa_agent.wiring.map import AskNvml, asking_nvml
@@ -33,6 +37,21 @@ def run_once(config: Config, put: Put | None = None) -> Report:
     """
     with asking_nvml(config) as ask, reaching(config) as cluster:
         return run_pass(_ports(config, ask, cluster, put))
+
+
+def run_on(config: Config, tell: Callable[[Report | SourceError], None]) -> None:
+    """Take passes over the machine until SIGTERM or SIGINT."""
+    stop = Event()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, lambda *_: stop.set())
+    with asking_nvml(config) as ask, reaching(config) as cluster:
+        run_forever(
+            _ports(config, ask, cluster, None),
+            tell=tell,
+            wait=stop.wait,
+            clock=time.monotonic,
+            random=random.random,
+        )
 
 
 @contextmanager
@@ -81,14 +100,21 @@ def _own(setting: str) -> str | None:
 def _ports(config: Config, ask: AskNvml, cluster: "Cluster | None", put: Put | None) -> Ports:
     root = config.host_root
     spoken = language(config.scheduler)
+    found = sources(config, ask, cluster)
     own_put = put_to_kernel if cluster is not None else RecordedKernel(root).put
     return Ports(
-        sources=sources(config, ask, cluster),
+        sources=found,
         render=rendering(config, spoken),
         publish=lambda manifest: _published(config, cluster, spoken, manifest),
         tell=lambda condition: _told(cluster, condition, config.node_name),
-        cgroups=CgroupFs(root, lambda: read_cgroup_root(root), put or own_put),
+        cgroups=CgroupFs(root, lambda: _cgroup_root(found), put or own_put),
     )
+
+
+def _cgroup_root(found: NodeSources) -> str:
+    """kubelet's cgroupRoot by the settings that the pass has read."""
+    settings = found.settings.last
+    return settings[0][0].cgroup_root if settings and settings[0] else ""
 
 
 def _published(

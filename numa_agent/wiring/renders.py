@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 from numa_agent.agent import read_all, view_of
 from numa_agent.config import Config
+from numa_agent.core.publishing import Decision, decide
 from numa_agent.core.view import Json, Rendering
 from numa_agent.wiring.language import language
 from numa_agent.wiring.map import asking_nvml
@@ -33,13 +34,21 @@ def render_once(config: Config) -> Rendered:
     return Rendered(rendering=whole, failures=tuple(failures))
 
 
-def live_pairs(config: Config, manifests: tuple[Json, ...]) -> Iterator[tuple[Json, Json | None]]:
-    """Each object as it would be applied, beside the one that the cluster has now, if any.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Compared:
+    """An object as it would be applied, the cluster's, and what a pass would do about it."""
 
-    Raises SourceError when the cluster can't be asked.
-    """
+    manifest: Json
+    live: Json | None
+    decision: Decision
+
+
+def compared(config: Config, manifests: tuple[Json, ...]) -> Iterator[Compared]:
+    """Each object beside the cluster's. Raises SourceError when the cluster can't be asked."""
     spoken = language(config.scheduler)
     with connected(config) as cluster:
         for manifest in manifests:
             live = cluster.read(manifest)
-            yield spoken.adopt(manifest, live), live
+            wanted = spoken.adopt(manifest, live)
+            decision = decide(wanted, live, takeover=config.takeover, companions=spoken.companions)
+            yield Compared(manifest=wanted, live=live, decision=decision)

@@ -123,8 +123,35 @@ def test_render_shows_how_the_clusters_object_differs(
     stored: Any = control_plane.ask("GET", path)
     stored["zones"][0]["resources"][0]["available"] = "1"
     stored["metadata"]["labels"] = {"foreign": "label"}
-    control_plane.ask("PUT", path, stored)
+    control_plane.ask("PUT", f"{path}?fieldManager=somebody", stored)
     assert main(words) == 1
     printed = capsys.readouterr().out.splitlines()
     assert [line for line in printed if line.startswith("-  ")] == ["-    available: '1'"]
     assert [line for line in printed if line.startswith("+  ")] == ["+    available: '6'"]
+
+
+def test_render_says_what_a_pass_would_leave_alone_or_take_away(
+    control_plane: ControlPlane, cluster: Cluster, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder = machine("cxl-expander")
+    words = [
+        *("render", "--host-root", str(folder), "--diff"),
+        *("--kubeconfig", str(control_plane.kubeconfig)),
+    ]
+    (manifest,) = render_once(configured(folder, "kube-scheduler")).rendering.manifests
+    metadata = {**mapping(manifest["metadata"]), "labels": {"once": "ours"}}
+    publish(cluster, {**manifest, "metadata": metadata})
+    assert main(words) == 1
+    assert "fields that are ours no more: metadata.labels" in capsys.readouterr().out
+    publish(cluster, manifest)
+    path = TOPOLOGIES.format(version="v1alpha2", name="cxl-expander")
+    stored: Any = control_plane.ask("GET", path)
+    other = {"apiVersion": "v1", "kind": "ConfigMap", "name": "x", "uid": "0-0"}
+    stored["metadata"]["ownerReferences"].append(other)
+    control_plane.ask("PUT", path, stored)
+    assert main(words) == 0
+    stored = control_plane.ask("GET", path)
+    stored["zones"][0]["resources"][0]["available"] = "1"
+    control_plane.ask("PUT", f"{path}?fieldManager=koordlet", stored)
+    assert main(words) == 1
+    assert "would be left alone: koordlet (Update) owns zones" in capsys.readouterr().err

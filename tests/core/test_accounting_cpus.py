@@ -146,6 +146,21 @@ def test_a_list_of_reserved_cpus_of_another_length_than_the_nodes_is_told() -> N
     assert codes(found) == ["reservation-differs"]
 
 
+def test_a_node_that_keeps_more_than_its_list_of_cpus_keeps_the_lowest_others_too() -> None:
+    node = Node(name="n", uid=None, capacity={"cpu": 8000}, allocatable={"cpu": 5000})
+    found = accounts(two_nodes(), node=node, settings=KubeletSettings(reserved_cpus=cpus("1")))
+    assert found.reserved == cpus("0-2")
+    assert codes(found) == ["reservation-differs"]
+
+
+def test_a_name_that_kubelet_since_1_34_lists_is_that_of_a_newer_pod() -> None:
+    told = granted(grant(1, "0-3"), offered="0-7")
+    for version, left in (("v1.34.0", 0), ("v1.33.9", 4), ("odd", 4)):
+        node = Node(name="n", uid=None, kubelet_version=version)
+        found = accounts(two_nodes(), pod(1, phase="Failed"), node=node, granted=told)
+        assert amounts(found, "cpu") == [(4, 4, left), (4, 4, 4)]
+
+
 def test_reserved_cpus_that_arent_online_are_told() -> None:
     found = accounts(two_nodes(), settings=KubeletSettings(reserved_cpus=cpus("0,9")))
     assert found.reserved == cpus("0")

@@ -1,14 +1,19 @@
 """Memory and hugepages of each NUMA node."""
 
+from collections.abc import Mapping
 from dataclasses import replace
 
+import pytest
+
 from numa_agent.core.accounting import Accounts
+from numa_agent.core.grants import MemoryGrant
 from numa_agent.core.kubelet import KubeletSettings, MemoryManagerState, MemoryPool
 from numa_agent.core.node import Node
+from numa_agent.core.pods import Pod
 from numa_agent.core.requests import Demand, Demands, Role
 from numa_agent.core.topology import HugePages
 from tests.core.ledger import GIB, accounts, amounts, block, codes, grant, granted, two_nodes
-from tests.machine_tree import machine, numa_node, pod
+from tests.machine_tree import machine, numa_node, pod, uid
 
 NO_EVICTION = KubeletSettings(eviction_memory="")
 
@@ -23,10 +28,15 @@ def pool(allocatable: int, reserved: int = 0) -> MemoryPool:
     )
 
 
-def static(**pools: MemoryPool) -> MemoryManagerState:
-    """The memory manager's state, `n0=` node 0's plain memory."""
-    by_node = {int(name[1:]): {"memory": each} for name, each in pools.items()}
-    return MemoryManagerState(policy="Static", pools=by_node, entries={})
+def static(
+    blocks: Mapping[int, MemoryGrant] | None = None, **pools: MemoryPool
+) -> MemoryManagerState:
+    """The memory manager's state, `n0=` node 0's plain memory; blocks by the pod's number."""
+    return MemoryManagerState(
+        policy="Static",
+        pools={int(name[1:]): {"memory": each} for name, each in pools.items()},
+        entries={uid(number): {f"c{number}": (held,)} for number, held in (blocks or {}).items()},
+    )
 
 
 def test_memory_is_what_isnt_hugepages() -> None:
@@ -131,13 +141,65 @@ def test_a_block_of_two_nodes_is_laid_on_them_in_turn_and_counts_once() -> None:
 
 def test_kubelets_state_has_the_exact_share_of_each_node_in_a_block_of_two() -> None:
     told = granted(grant(1, memory=[block(10 * GIB, 0, 1)]))
-    state = static(n0=pool(8 * GIB, reserved=4 * GIB), n1=pool(8 * GIB, reserved=6 * GIB))
-    found = accounts(two_nodes(), pod(1), granted=told, memory_state=state)
-    assert [left for _, _, left in amounts(found, "memory")] == [0, 2 * GIB]
-    assert codes(found) == ["memory-sources-differ"] * 2
-    found = accounts(two_nodes(), pod(1), memory_state=state)
-    assert [left for _, _, left in amounts(found, "memory")] == [4 * GIB, 2 * GIB]
+    state = static(
+        {1: block(10 * GIB, 0, 1)},
+        n0=pool(8 * GIB, reserved=4 * GIB),
+        n1=pool(8 * GIB, reserved=6 * GIB),
+    )
+    for listed in (told, None):
+        found = accounts(two_nodes(), pod(1), granted=listed, memory_state=state)
+        assert [left for _, _, left in amounts(found, "memory")] == [4 * GIB, 2 * GIB]
+        assert codes(found) == []
+
+
+@pytest.mark.parametrize("pods", [(), (pod(1, phase="Succeeded"),)])
+def test_what_kubelet_still_keeps_for_a_pod_that_has_gone_is_free(pods: tuple[Pod, ...]) -> None:
+    # kubelet clears its state at the next admission, which a full-looking node would never see.
+    state = static({1: block(8 * GIB, 0)}, n0=pool(8 * GIB, reserved=8 * GIB), n1=pool(8 * GIB))
+    found = accounts(two_nodes(), *pods, granted=granted(), memory_state=state)
+    assert [left for _, _, left in amounts(found, "memory")] == [8 * GIB, 8 * GIB]
     assert codes(found) == []
+
+
+def test_a_pod_that_came_after_the_state_was_read_holds_what_podresources_says() -> None:
+    state = static({1: block(2 * GIB, 0)}, n0=pool(8 * GIB, reserved=2 * GIB), n1=pool(8 * GIB))
+    told = granted(
+        grant(1, memory=[block(2 * GIB, 0)]),
+        grant(2, memory=[block(GIB, 0)]),
+        memory=[block(8 * GIB, 0), block(8 * GIB, 1)],
+    )
+    found = accounts(two_nodes(), pod(1), pod(2), granted=told, memory_state=state)
+    assert [left for _, _, left in amounts(found, "memory")] == [5 * GIB, 8 * GIB]
+    assert codes(found) == []
+
+
+def test_two_sources_that_give_the_same_pods_other_amounts_are_told_with_both() -> None:
+    state = static({1: block(2 * GIB, 0)}, n0=pool(8 * GIB, reserved=2 * GIB), n1=pool(8 * GIB))
+    told = granted(grant(1, memory=[block(3 * GIB, 0)]))
+    found = accounts(two_nodes(), pod(1), granted=told, memory_state=state)
+    assert [left for _, _, left in amounts(found, "memory")] == [6 * GIB, 8 * GIB]
+    (condition,) = found.conditions
+    assert condition.code == "memory-sources-differ"
+    assert f"{3 * GIB} bytes by podresources, {2 * GIB} by" in condition.message
+
+
+def test_reserved_memory_counts_under_the_static_policy_alone() -> None:
+    # kubelet takes no notice of it otherwise.
+    settings = KubeletSettings(
+        reserved={"memory": 6 * GIB},
+        reserved_memory={0: {"memory": GIB}},
+        eviction_memory="",
+    )
+    found = accounts(two_nodes(), settings=settings)
+    assert [left for _, left, _ in amounts(found, "memory")] == [5 * GIB, 5 * GIB]
+    static_one = replace(settings, memory_manager_policy="Static")
+    found = accounts(two_nodes(), settings=static_one)
+    assert [left for _, left, _ in amounts(found, "memory")] == [7 * GIB, 8 * GIB]
+
+
+def test_a_node_of_which_kubelet_offers_no_memory_has_none_to_give() -> None:
+    found = accounts(two_nodes(), granted=granted(memory=[block(7 * GIB, 0)]))
+    assert [left for _, left, _ in amounts(found, "memory")] == [7 * GIB, 0]
 
 
 def test_allocatable_by_two_sources_of_kubelet_is_the_smaller_and_both_are_told() -> None:

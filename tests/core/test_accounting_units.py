@@ -2,7 +2,9 @@
 
 from dataclasses import replace
 
-from numa_agent.core.grants import DeviceGrant, DynamicGrant
+import pytest
+
+from numa_agent.core.grants import DeviceGrant, DynamicGrant, PodResources
 from numa_agent.core.node import Node
 from numa_agent.core.topology import Topology
 from tests.core.ledger import GPU, accounts, amounts, codes, gpus, grant, granted, two_nodes
@@ -90,7 +92,7 @@ def test_a_resource_that_the_node_doesnt_offer_is_in_no_zone() -> None:
     node = Node(name="n", uid=None, allocatable={"cpu": 8000})
     found = accounts(two_nodes(), node=node, granted=granted(devices=gpus(a=0)))
     assert all(GPU not in each.resources for each in found.nodes)
-    assert "the Node doesn't offer it" in found.conditions[0].message
+    assert "the Node offers none of it" in found.conditions[0].message
 
 
 def test_units_that_podresources_doesnt_name_leave_the_resource_out() -> None:
@@ -100,6 +102,10 @@ def test_units_that_podresources_doesnt_name_leave_the_resource_out() -> None:
     node = Node(name="n", uid=None, allocatable={GPU: 1})
     found = accounts(two_nodes(), node=node, granted=granted(devices=gpus(a=0, b=1)))
     assert amounts(found, GPU) == [(1, 1, 1), (1, 1, 1)]
+    assert codes(found) == ["extended-resource-count-differs"]
+    node = Node(name="n", uid=None, allocatable={GPU: 0})
+    found = accounts(two_nodes(), node=node, granted=granted(devices=gpus(a=0, b=1)))
+    assert all(GPU not in each.resources for each in found.nodes)
 
 
 def test_a_unit_that_is_no_longer_healthy_is_neither_offered_nor_subtracted() -> None:
@@ -121,6 +127,44 @@ def test_a_unit_that_a_claim_took_is_held() -> None:
     assert amounts(accounts(two_nodes(), pod(1), granted=told), GPU) == [(1, 1, 0), (1, 1, 1)]
 
 
-def test_without_podresources_no_extended_resource_is_told() -> None:
-    node = Node(name="n", uid=None, allocatable={GPU: 8})
-    assert all(GPU not in each.resources for each in accounts(two_nodes(), node=node).nodes)
+@pytest.mark.parametrize("told", [None, granted(), granted(devices=gpus(a=0))])
+def test_a_resource_whose_units_nobody_names_is_left_out_and_said_so(
+    told: PodResources | None,
+) -> None:
+    other = "example.com/nic"
+    node = Node(name="n", uid=None, allocatable={other: 8, "cpu": 8000, "pods": 110, GPU: 1})
+    found = accounts(two_nodes(), node=node, granted=told)
+    assert all(other not in each.resources for each in found.nodes)
+    named = [each.subject for each in found.conditions if each.code.endswith("unplaced")]
+    assert named == ([other] if told and told.offer and told.offer.devices else [other, GPU])
+
+
+def test_a_claim_that_matches_no_unit_of_its_vendor_is_said() -> None:
+    claim = DynamicGrant(
+        claim_namespace="shop",
+        claim_name="one-gpu",
+        driver="gpu.nvidia.com",
+        pool="n1",
+        device="gpu-0",
+        cdi_devices=("k8s.gpu.nvidia.com/device=gpu-0",),
+    )
+    told = granted(replace(grant(1), dynamic=(claim,)), devices=gpus(a=0, b=1))
+    found = accounts(two_nodes(), pod(1), granted=told)
+    assert amounts(found, GPU) == [(1, 1, 1), (1, 1, 1)]
+    assert codes(found) == ["claimed-device-unmatched"]
+
+
+def test_a_claim_takes_no_unit_of_another_resource_with_the_same_name() -> None:
+    claim = DynamicGrant(
+        claim_namespace="shop",
+        claim_name="one",
+        driver="example.org",
+        pool="n1",
+        device="0",
+        cdi_devices=("nvidia.com/gpu=0",),
+    )
+    nic = DeviceGrant(resource="example.com/nic", ids=("0",), nodes=(0,))
+    found = accounts(
+        two_nodes(), pod(1), granted=granted(replace(grant(1), dynamic=(claim,)), devices=(nic,))
+    )
+    assert amounts(found, "example.com/nic")[0] == (1, 1, 1)

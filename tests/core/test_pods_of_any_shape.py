@@ -63,7 +63,9 @@ def test_any_value_anywhere_in_a_pod_costs_at_most_that_pod(
 ) -> None:
     answer = parse_pods({"items": [put(pod("bad"), path, value), pod("good")]})
     assert "good" in {pod.name for pod in answer.pods}
-    assert len(answer.pods) + len(answer.problems) == 2
+    # A container that is left alone is a problem too, and leaves its pod there.
+    assert len(answer.pods) == 2 - answer.left_out
+    assert answer.problems or not answer.left_out
 
 
 @settings(deadline=None)

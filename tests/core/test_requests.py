@@ -75,3 +75,21 @@ def test_a_spec_of_another_shape_asks_for_nothing(bad: object) -> None:
 
 def test_a_quantity_that_cant_be_read_costs_itself_alone() -> None:
     assert effective(containers=[container("a", "lots", "1Gi")]) == {"memory": 1 << 30}
+
+
+def test_the_memory_limit_is_that_of_the_containers_that_stay_or_the_pods_own() -> None:
+    def limited(name: str, memory: str | None, **more: Any) -> dict[str, Any]:
+        return {
+            "name": name,
+            "resources": {"limits": {"memory": memory} if memory else {}},
+            **more,
+        }
+
+    init, app = limited("i", "9Gi"), limited("a", "1Gi")
+    sidecar = limited("s", "1Mi", restartPolicy="Always")
+    spec = {"initContainers": [init, sidecar], "containers": [app]}
+    assert parse_demands(spec).memory_limit == (1 << 30) + (1 << 20)
+    spec["containers"] = [app, limited("b", None)]
+    assert parse_demands(spec).memory_limit is None
+    whole = {**spec, "resources": {"limits": {"memory": "2Gi"}}}
+    assert parse_demands(whole).memory_limit == 2 << 30

@@ -9,7 +9,8 @@ values are reported and the smaller one is offered.
 from collections.abc import Mapping
 
 from numa_agent.core.accounting.amounts import Accounts, Amount, NodeAccount, Sources
-from numa_agent.core.accounting.held import held_cpus, held_devices, held_memory
+from numa_agent.core.accounting.held import held_cpus, held_devices
+from numa_agent.core.accounting.held_memory import held_memory
 from numa_agent.core.accounting.memory import allocatable_memory, capacities
 from numa_agent.core.accounting.reserved import reserved_cpus
 from numa_agent.core.accounting.units import placed_units
@@ -48,7 +49,7 @@ def account(sources: Sources) -> Accounts:
     allocatable = allocatable_memory(sources, capacity, conditions)
     memory = held_memory(sources, allocatable, conditions)
     units = placed_units(sources, conditions)
-    devices = held_devices(sources)
+    devices = held_devices(sources, conditions)
     return Accounts(
         nodes=tuple(
             NodeAccount(

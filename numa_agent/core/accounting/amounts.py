@@ -1,5 +1,6 @@
 """What an account is made from, and what it says."""
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
@@ -10,6 +11,8 @@ from numa_agent.core.kubelet import CpuManagerState, KubeletSettings, MemoryMana
 from numa_agent.core.node import Node
 from numa_agent.core.pods import Pod
 from numa_agent.core.topology import NumaNode, Topology
+
+_VERSION = re.compile(r"v?(\d{1,3})\.(\d{1,3})")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -47,13 +50,29 @@ class Sources:
 
     @property
     def finished(self) -> frozenset[tuple[str, str]]:
-        """Namespace and name of the pods that have ended and so hold nothing."""
+        """Namespace and name of the pods that have ended and that podresources may still list.
+
+        From Kubernetes 1.34 on it lists active pods only, so that a name there is that of a newer
+        pod (https://github.com/kubernetes/kubernetes/pull/132028).
+        """
+        if _lists_active_pods(self.node.kubelet_version):
+            return frozenset()
         return frozenset((pod.namespace, pod.name) for pod in self.pods if pod.finished)
 
     @property
     def ended_uids(self) -> frozenset[str]:
         """The uids, as kubelet knows them, of the pods that have ended."""
         return frozenset(pod.cgroup_uid for pod in self.pods if pod.finished)
+
+    @property
+    def living_uids(self) -> frozenset[str]:
+        """The uids, as kubelet knows them, of the pods that haven't ended."""
+        return frozenset(pod.cgroup_uid for pod in self.pods if not pod.finished)
+
+
+def _lists_active_pods(kubelet_version: str | None) -> bool:
+    found = _VERSION.match(kubelet_version or "")
+    return found is not None and (int(found[1]), int(found[2])) >= (1, 34)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

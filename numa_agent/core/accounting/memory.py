@@ -84,11 +84,9 @@ def _told(sources: Sources, node_id: int, kind: str) -> Iterator[tuple[str, int]
     """What kubelet's memory manager may give of a node, by each source that knows it."""
     offer = None if sources.granted is None else sources.granted.offer
     if offer is not None and offer.memory:
-        blocks = [
-            block.size for block in offer.memory if (block.kind, block.nodes) == (kind, (node_id,))
-        ]
-        if blocks:
-            yield "podresources", sum(blocks)
+        # kubelet leaves out kinds that it has nothing of to give.
+        own = (each for each in offer.memory if (each.kind, each.nodes) == (kind, (node_id,)))
+        yield "podresources", sum(each.size for each in own)
     state = sources.memory_state
     if state is not None and state.policy == "Static":
         pool = state.pools.get(node_id, {}).get(kind)
@@ -98,7 +96,12 @@ def _told(sources: Sources, node_id: int, kind: str) -> Iterator[tuple[str, int]
 
 def _own_reserve(sources: Sources, node_id: int, kind: str, spread: int) -> int:
     settings = sources.settings
-    if settings is not None and settings.reserved_memory:
+    # kubelet takes no notice of reservedMemory under another policy.
+    if (
+        settings is not None
+        and settings.memory_manager_policy == "Static"
+        and settings.reserved_memory
+    ):
         return settings.reserved_memory.get(node_id, {}).get(kind, 0)
     return spread
 

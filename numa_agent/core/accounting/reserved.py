@@ -36,8 +36,9 @@ def reserved_cpus(sources: Sources, conditions: list[Condition]) -> CpuSet:
             return kept | (told & topology.online)
         return kept
     if told is not None:
-        _check_told(sources, told, conditions)
-        return told & topology.online
+        more = _check_told(sources, told, conditions)
+        own = told & topology.online
+        return own | _lowest(topology, more, besides=own)
     return _lowest(topology, _count(sources, conditions))
 
 
@@ -55,7 +56,8 @@ def _check_capacity(sources: Sources, conditions: list[Condition]) -> None:
         )
 
 
-def _check_told(sources: Sources, told: CpuSet, conditions: list[Condition]) -> None:
+def _check_told(sources: Sources, told: CpuSet, conditions: list[Condition]) -> int:
+    """How many CPUs the Node keeps beyond those that kubelet's file names."""
     if offline := told - sources.topology.online:
         conditions.append(
             Condition(
@@ -66,8 +68,10 @@ def _check_told(sources: Sources, told: CpuSet, conditions: list[Condition]) -> 
             )
         )
     by_node = _by_node(sources)
-    if by_node is not None and by_node != len(told) * 1000:
-        _differ(conditions, f"reservedSystemCPUs has {len(told)} CPUs", by_node)
+    if by_node is None or by_node == len(told) * 1000:
+        return 0
+    _differ(conditions, f"reservedSystemCPUs has {len(told)} CPUs", by_node)
+    return max(0, -(-by_node // 1000) - len(told))
 
 
 def _count(sources: Sources, conditions: list[Condition]) -> int:
@@ -94,18 +98,18 @@ def _differ(conditions: list[Condition], said: str, by_node: int) -> None:
             code="reservation-differs",
             subject="cpu",
             message=f"cpu: kubelet's configuration: {said}, but the Node keeps {by_node}m back;"
-            " has kubelet been restarted since its file changed?",
+            " the larger is kept; has kubelet been restarted since its file changed?",
         )
     )
 
 
-def _lowest(topology: Topology, count: int) -> CpuSet:
-    """So many CPUs, node by node, whole cores first where they fit."""
+def _lowest(topology: Topology, count: int, besides: CpuSet = frozenset()) -> CpuSet:
+    """So many CPUs besides some, node by node, whole cores first where they fit."""
     chosen: set[int] = set()
     for cpus in _cores(topology):
         if len(chosen) == count:
             break
-        chosen.update(sorted(cpus)[: count - len(chosen)])
+        chosen.update(sorted(cpus - besides)[: count - len(chosen)])
     return frozenset(chosen)
 
 

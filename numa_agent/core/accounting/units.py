@@ -9,6 +9,7 @@ from collections.abc import Mapping
 
 from numa_agent.core.accounting.amounts import Sources
 from numa_agent.core.conditions import Condition
+from numa_agent.core.node import native
 from numa_agent.core.topology import home_nodes
 
 Units = dict[str, dict[str, int]]
@@ -18,6 +19,9 @@ Units = dict[str, dict[str, int]]
 def placed_units(sources: Sources, conditions: list[Condition]) -> Units:
     """The node of each healthy unit of the resources that can be told by node."""
     offer = None if sources.granted is None else sources.granted.offer
+    conditions.extend(
+        _left_out(name, "podresources names no unit of it") for name in _untold(sources)
+    )
     if offer is None:
         return {}
     homes = _homes(sources)
@@ -35,15 +39,41 @@ def placed_units(sources: Sources, conditions: list[Condition]) -> Units:
         why = _why_not(sources, resource, places)
         if why is None:
             placed[resource] = {unit: node for unit, node in places.items() if node is not None}
+            _check_count(sources, resource, len(places), conditions)
         else:
-            conditions.append(
-                Condition(
-                    code="extended-resource-unplaced",
-                    subject=resource,
-                    message=f"{resource}: {why}; it is left out of every zone",
-                )
-            )
+            conditions.append(_left_out(resource, why))
     return placed
+
+
+def _untold(sources: Sources) -> list[str]:
+    """The extended resources that the Node offers and podresources doesn't."""
+    offer = None if sources.granted is None else sources.granted.offer
+    told = {device.resource for device in (() if offer is None else offer.devices)}
+    offered = sources.node.allocatable
+    return sorted(
+        name for name, count in offered.items() if count and name not in told and not native(name)
+    )
+
+
+def _left_out(resource: str, why: str) -> Condition:
+    return Condition(
+        code="extended-resource-unplaced",
+        subject=resource,
+        message=f"{resource}: {why}; it is left out of every zone",
+    )
+
+
+def _check_count(sources: Sources, resource: str, named: int, conditions: list[Condition]) -> None:
+    count = sources.node.allocatable.get(resource, named)
+    if count != named:
+        conditions.append(
+            Condition(
+                code="extended-resource-count-differs",
+                subject=resource,
+                message=f"{resource}: the Node offers {count} units, podresources names {named};"
+                " all are told by zone",
+            )
+        )
 
 
 def _why_not(sources: Sources, resource: str, places: Mapping[str, int | None]) -> str | None:
@@ -54,8 +84,8 @@ def _why_not(sources: Sources, resource: str, places: Mapping[str, int | None]) 
     if not sources.node.allocatable:
         return None
     count = sources.node.allocatable.get(resource)
-    if count is None:
-        return "the Node doesn't offer it"
+    if not count:
+        return "the Node offers none of it"
     if count > len(places):
         return f"the Node offers {count} units, podresources names {len(places)}"
     return None

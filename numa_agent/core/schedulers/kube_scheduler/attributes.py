@@ -31,10 +31,9 @@ def attributes(view: View, zones: Sequence[Json]) -> dict[str, str]:
         **_options("topologyManagerOption", settings.topology_manager_options),
         "cpuManagerPolicy": settings.cpu_manager_policy,
         "memoryManagerPolicy": settings.memory_manager_policy,
+        **_topology_manager(view),
         "nodeTopologyPodsFingerprint": fingerprint(fingerprinted(view, resource_names(zones))),
         "nodeTopologyPodsFingerprintMethod": view.fingerprint_method,
-        POLICY: view.topology_policy or settings.topology_manager_policy,
-        SCOPE: view.topology_scope or settings.topology_manager_scope,
     }
     if view.reserved:
         named["reservedSystemCPUs"] = cpulist.render(view.reserved)
@@ -56,8 +55,18 @@ def unread(named: Mapping[str, str]) -> list[Condition]:
             f" scheduler takes it for {words[0]}",
         )
         for attribute, words in ((POLICY, POLICIES), (SCOPE, SCOPES))
-        if named[attribute] not in words
+        if attribute in named and named[attribute] not in words
     ]
+
+
+def _topology_manager(view: View) -> dict[str, str]:
+    """The policy and scope; not kubelet's defaults where its configuration isn't known."""
+    kubelets = view.settings if view.settings_known else None
+    said = {
+        POLICY: view.topology_policy or (kubelets and kubelets.topology_manager_policy),
+        SCOPE: view.topology_scope or (kubelets and kubelets.topology_manager_scope),
+    }
+    return {name: value for name, value in said.items() if value}
 
 
 def _options(prefix: str, options: Mapping[str, str]) -> dict[str, str]:

@@ -12,7 +12,7 @@ from numa_agent.core import cpulist
 from numa_agent.core.accounting import Amount, NodeAccount
 from numa_agent.core.conditions import Condition
 from numa_agent.core.documents import items, mapping
-from numa_agent.core.fingerprint import native
+from numa_agent.core.node import native
 from numa_agent.core.topology import NodeKind, NumaNode, home_nodes
 from numa_agent.core.view import Json, View
 
