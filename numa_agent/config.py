@@ -5,6 +5,7 @@ names of the files below these places are each reader's own.
 """
 
 import os
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -57,7 +58,10 @@ class Config:
     keeps in place of kubelet's Topology Manager, `kubelet` where that one's own stand.
     `pod_fingerprint` is which pods' names the scheduler compares, `pod_fingerprint_pods` its
     plugin's informerMode. `memory_zones` asks for zones of memory-only nodes, `takeover` to write
-    over another publisher.
+    over another publisher. `mems` says when memory nodes are bound, `shared_pods` whether pods
+    without CPUs of their own are kept off those of others, and `trusted_managers` whose
+    assignments are followed (field managers; everyone's where there are none). `metrics` is `off`
+    or the address and port where they are served.
     """
 
     host_root: Path
@@ -76,6 +80,16 @@ class Config:
     pod_fingerprint_pods: str = "Dedicated"
     memory_zones: bool = False
     takeover: bool = False
+    mems: str = "with-cpus"
+    shared_pods: bool = True
+    trusted_managers: tuple[str, ...] = ()
+    metrics: str = "off"
+
+    @property
+    def metrics_address(self) -> tuple[str, int] | None:
+        """Host and port of the metrics, None where they aren't served."""
+        match = _ADDRESS.fullmatch(self.metrics)
+        return None if match is None else (match["host"].strip("[]"), int(match["port"]))
 
     @property
     def live(self) -> bool:
@@ -85,6 +99,7 @@ class Config:
 
 
 _EXPECTED = "keys and values, such as hostRoot: /host"
+_ADDRESS = re.compile(r"(?P<host>[0-9a-zA-Z.:\[\]-]{1,255}):(?P<port>[1-9]\d{0,4})", re.ASCII)
 _PATHS = ("hostRoot", "liveRoot", "nodeName", "kubeconfig", "localityOverrides")
 _CHOICES: Mapping[str, tuple[str, ...]] = {
     "scheduler": SCHEDULERS,
@@ -93,6 +108,8 @@ _CHOICES: Mapping[str, tuple[str, ...]] = {
     "podFingerprint": ("all", "with-exclusive-resources"),
     "podFingerprintPods": ("Dedicated", "Shared"),
     "memoryZones": ("off", "on"),
+    "mems": ("with-cpus", "off", "migrate"),
+    "sharedPods": ("bind", "leave"),
     "takeover": ("off", "on"),
 }
 """Settings that are one of a few words; the first is the default."""
@@ -103,7 +120,7 @@ _WORDS_OR_PATH: Mapping[str, tuple[tuple[str, ...], str]] = {
     "kubeletConfigDir": ((), "the absolute path of kubelet's drop-in directory"),
 }
 """Settings that are a word or an absolute path on the machine."""
-KEYS = (*_PATHS, *_WORDS_OR_PATH, *_CHOICES)
+KEYS = (*_PATHS, *_WORDS_OR_PATH, *_CHOICES, "trustedManagers", "metrics")
 """Every setting, by its name in the configuration file."""
 
 
@@ -160,6 +177,12 @@ def load(
         pod_fingerprint_pods=_chosen(values, "podFingerprintPods"),
         memory_zones=_chosen(values, "memoryZones") == "on",
         takeover=_chosen(values, "takeover") == "on",
+        metrics=values.get("metrics", "off"),
+        mems=_chosen(values, "mems"),
+        shared_pods=_chosen(values, "sharedPods") == "bind",
+        trusted_managers=tuple(
+            name.strip() for name in values.get("trustedManagers", "").split(",") if name.strip()
+        ),
     )
 
 
@@ -204,6 +227,9 @@ def _mistakes(key: str, value: str) -> Iterator[str]:
         yield f"{key} must not hold a NUL byte: {value!r}"
     elif not _can_name_a_file(value):
         yield f"{key} holds what no file name can: {value!r}"
+    elif key == "metrics" and value != "off" and _ADDRESS.fullmatch(value) is None:
+        example = "an address and a port, such as 127.0.0.1:9316"
+        yield f"metrics must be off or {example}, not {value!r}"
     elif key in _CHOICES and value not in _CHOICES[key]:
         yield f"{key} must be {_either(_CHOICES[key])}, not {value!r}"
     elif key in _WORDS_OR_PATH and value not in _words(key) and not value.startswith("/"):
@@ -213,6 +239,8 @@ def _mistakes(key: str, value: str) -> Iterator[str]:
 
 def _words(key: str) -> tuple[str, ...]:
     """The words that a key may have as its value; none for one that takes any text."""
+    if key == "metrics":
+        return ("off",)
     return _CHOICES.get(key, _WORDS_OR_PATH.get(key, ((), ""))[0])
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from numa_agent.config import Config
 from numa_agent.core.report import Report
 from numa_agent.core.schedulers.koordinator import RESOURCE_STATUS
-from numa_agent.host.cgroupfs import put_to_kernel
+from numa_agent.host.cgroups import put_to_kernel
 from numa_agent.wiring.passes import run_once
 
 POD_UID = "6f1c2d3e-0000-4000-8000-000000000001"

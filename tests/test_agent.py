@@ -7,14 +7,15 @@ from typing import NoReturn
 import pytest
 
 from numa_agent.agent import Kept, NodeSources, Ports, run_pass
-from numa_agent.core.binding import Cgroup
+from numa_agent.core.cgroups import ContainerGroups, File, Group, PodGroups, Version
 from numa_agent.core.conditions import Condition
 from numa_agent.core.cpulist import CpuSet
+from numa_agent.core.drift import Drift
 from numa_agent.core.errors import SourceError
 from numa_agent.core.grants import PodResources
 from numa_agent.core.kubelet import CpuManagerState, KubeletSettings
 from numa_agent.core.node import Node
-from numa_agent.core.pods import Container, Pod, PodsRead
+from numa_agent.core.pods import Pod, PodsRead
 from numa_agent.core.publishing import Outcome, Published, Rival
 from numa_agent.core.report import Report
 from numa_agent.core.schedulers import kube_scheduler
@@ -24,7 +25,6 @@ from numa_agent.core.view import Json
 from tests.machine_tree import (
     TWO_NODES,
     container,
-    container_id,
     cpus,
     machine,
     numa_node,
@@ -32,29 +32,59 @@ from tests.machine_tree import (
     uid,
 )
 
+Ids = frozenset[int]
+
 
 @dataclass
 class Kernel:
-    """Cgroups by container id, with the kernel's rules for what a write puts in force."""
+    """One cgroup v2 for each pod and its container, with the kernel's rules for what is in force.
 
-    cgroups: dict[str, Cgroup]
+    A pod's path is its uid, its container's lies below it. What is above them may be `shrinks_to`
+    once something was written.
+    """
+
+    pods: dict[str, Ids]
     parent: CpuSet
     refuses: frozenset[str]
     hidden: frozenset[str]
-    writes: list[tuple[str, CpuSet]] = field(default_factory=list)
+    shrinks_to: CpuSet
+    configured: dict[str, Ids] = field(default_factory=dict)
+    writes: list[tuple[str, Ids]] = field(default_factory=list)
 
-    def find(self, pod: Pod, container: Container) -> Cgroup | None:
-        if container.id in self.hidden:
-            raise SourceError(f"{container.name}: Permission denied")
-        return self.cgroups.get(container.id or "")
+    def find(self, pod: Pod) -> PodGroups | None:
+        if pod.uid in self.hidden:
+            raise SourceError(f"{pod.name}: Permission denied")
+        if pod.uid not in self.pods:
+            return None
+        outer = self._group("kubepods", self.parent)
+        own = self._group(pod.uid, self.parent)
+        containers = tuple(
+            ContainerGroups(
+                id=each.id, group=self._group(f"{pod.uid}/{each.id}", own.effective_cpus or Ids())
+            )
+            for each in pod.containers
+            if each.id is not None
+        )
+        return PodGroups(version=Version.V2, above=(outer,), group=own, containers=containers)
 
-    def write(self, path: str, cpus: CpuSet) -> None:
+    def write(self, path: str, file: File, ids: Ids) -> None:
         if path in self.refuses:
             raise SourceError(f"{path}: wasn't taken")
-        self.writes.append((path, cpus))
-        # A container's path is its id here.
-        in_force = cpus & self.parent or self.parent
-        self.cgroups[path] = Cgroup(path=path, cpus=cpus, effective=in_force)
+        assert file == "cpus"
+        self.writes.append((path, ids))
+        self.configured[path] = ids
+        self.parent = self.shrinks_to
+
+    def _group(self, path: str, parent: CpuSet) -> Group:
+        held = self.configured.get(path, Ids())
+        return Group(
+            path=path,
+            cpus=held,
+            effective_cpus=held & parent or parent,
+            mems=Ids(),
+            effective_mems=Ids({0, 1}),
+            populated=True,
+        )
 
 
 @dataclass
@@ -72,18 +102,13 @@ class Cluster:
 
 def kernel(
     *numbers: int,
-    parent: str = "0-7",
+    shrinks_to: str = "0-7",
     refuses: frozenset[str] = frozenset(),
     hidden: frozenset[str] = frozenset(),
 ) -> Kernel:
-    """Containers of these numbers that may run anywhere; some can't be written or looked for."""
-    cgroups = {
-        container_id(number): Cgroup(
-            path=container_id(number), cpus=cpus(""), effective=cpus("0-7")
-        )
-        for number in numbers
-    }
-    return Kernel(cgroups, cpus(parent), refuses, hidden)
+    """Pods of these numbers that may run anywhere; some can't be written or looked for."""
+    pods = {uid(number): Ids() for number in numbers}
+    return Kernel(pods, cpus("0-7"), refuses, hidden, cpus(shrinks_to))
 
 
 def fails(message: str) -> Callable[..., NoReturn]:
@@ -131,13 +156,18 @@ def ports(
         render=kube_scheduler.publish,
         publish=publish,
         tell=tell,
-        cgroups=at,
+        cpusets=at,
+        damaged=tuple,
+        drift=Drift(lambda: 0.5),
     )
 
 
 def static_state(exclusive: Mapping[str, CpuSet]) -> CpuManagerState:
+    """kubelet's state: the static policy's where it gave CPUs out, else policy none's."""
     entries = {uid: {"c": held} for uid, held in exclusive.items()}
-    return CpuManagerState(policy="static", shared=cpus(""), entries=entries)
+    shared = cpus("0-7").difference(*exclusive.values())
+    policy = "static" if entries else "none"
+    return CpuManagerState(policy=policy, shared=shared, entries=entries)
 
 
 def alignments(report: Report) -> list[Alignment]:
@@ -156,7 +186,7 @@ def test_a_pass_maps_publishes_binds_and_proves() -> None:
     assert report.topology is TWO_NODES
     assert outcomes(report) == [Outcome.CREATED]
     assert cluster.objects == [each.manifest for each in report.publications]
-    assert machine.writes == [(container_id(1), cpus("0-3")), (container_id(2), cpus("6"))]
+    assert machine.writes == [(uid(1), cpus("0-3")), (uid(2), cpus("6"))]
     assert [write.error for write in report.writes] == [None, None]
     assert alignments(report) == [Alignment.ALIGNED, Alignment.ALIGNED]
 
@@ -187,8 +217,8 @@ def test_a_pod_without_an_assignment_is_left_alone() -> None:
 
 
 def test_the_verdict_is_of_what_is_in_force_after_the_writes() -> None:
-    # The pod's cgroup has 4-7 only, so that 0-3 was taken and means nothing.
-    report = take(pod(1, "0-3"), at=kernel(1, parent="4-7"))
+    # Somebody else leaves the pods 4-7 only meanwhile, so that 0-3 is taken and means nothing.
+    report = take(pod(1, "0-3"), at=kernel(1, shrinks_to="4-7"))
     assert [write.error for write in report.writes] == [None]
     assert alignments(report) == [Alignment.REMOTE]
     assert not report.good
@@ -233,16 +263,16 @@ def test_when_publishing_fails_all_is_bound() -> None:
     assert publication.published is not None
     assert publication.published.detail == "api server down"
     assert publication.manifest["kind"] == "NodeResourceTopology"
-    assert machine.writes == [(container_id(1), cpus("0-3"))]
+    assert machine.writes == [(uid(1), cpus("0-3"))]
     assert alignments(report) == [Alignment.ALIGNED]
     assert not report.good
 
 
 def test_a_cgroup_that_can_t_be_looked_for_costs_its_container_alone() -> None:
-    machine = kernel(1, 2, hidden=frozenset({container_id(1)}))
+    machine = kernel(1, 2, hidden=frozenset({uid(1)}))
     report = take(pod(1, "0-3"), pod(2, "4-5"), at=machine)
-    assert report.failures == ("c1: Permission denied",)
-    assert machine.writes == [(container_id(2), cpus("4-5"))]
+    assert report.failures == ("p1: Permission denied",)
+    assert machine.writes == [(uid(2), cpus("4-5"))]
     assert alignments(report) == [Alignment.UNKNOWN, Alignment.ALIGNED]
     assert not report.good
 
@@ -255,10 +285,10 @@ def test_a_container_whose_cgroup_isn_t_there_is_not_called_good() -> None:
 
 
 def test_a_write_that_is_refused_costs_its_container_alone() -> None:
-    machine = kernel(1, 2, refuses=frozenset({container_id(1)}))
+    machine = kernel(1, 2, refuses=frozenset({uid(1)}))
     report = take(pod(1, "0-3"), pod(2, "4-5"), at=machine)
-    assert [write.error for write in report.writes] == [f"{container_id(1)}: wasn't taken", None]
-    assert machine.writes == [(container_id(2), cpus("4-5"))]
+    assert [write.error for write in report.writes] == [f"{uid(1)}: wasn't taken", None]
+    assert machine.writes == [(uid(2), cpus("4-5"))]
     assert alignments(report) == [Alignment.REMOTE, Alignment.ALIGNED]
     assert report.failures == ()
     assert not report.good
@@ -269,7 +299,8 @@ def test_a_refused_pod_and_one_left_out_are_told_of_and_cost_themselves_alone() 
     report = take(pod(1, "8"), pod(2, "4-5"), at=machine, problems=("pod x/y is left out",))
     assert [refusal.code for refusal in report.refusals] == ["cpus-not-online"]
     assert report.problems == ("pod x/y is left out",)
-    assert machine.writes == [(container_id(2), cpus("4-5"))]
+    assert (uid(2), cpus("4-5")) in machine.writes
+    assert (uid(1), cpus("0-3,6-7")) in machine.writes
     assert not report.good
 
 
@@ -278,7 +309,7 @@ def test_kubelet_s_exclusive_cpus_are_not_given_out() -> None:
     machine = kernel(1, 2)
     report = take(pod(1, "0-3"), other, at=machine, exclusive=lambda: {other.uid: cpus("3-4")})
     assert [refusal.code for refusal in report.refusals] == ["cpus-taken"]
-    assert machine.writes == []
+    assert machine.writes == [(uid(1), cpus("0-2,5-7"))]
 
 
 @pytest.mark.parametrize(
@@ -308,7 +339,7 @@ def test_with_a_pod_left_out_no_exclusive_cpu_counts_as_free() -> None:
 
 
 def test_fewer_cpus_than_decided_are_not_good_though_they_lie_in_one_node() -> None:
-    report = take(pod(1, "0-3"), at=kernel(1, parent="0-1"))
+    report = take(pod(1, "0-3"), at=kernel(1, shrinks_to="0-1"))
     assert alignments(report) == [Alignment.ALIGNED]
     assert "CPUs 0-1 are in force of 0-3 decided" in report.proofs[0].verdict.reason
     assert not report.good

@@ -259,3 +259,21 @@ def test_what_publishing_takes_has_a_default_that_asks_for_nothing() -> None:
 def test_a_path_on_the_machine_is_absolute(key: str, value: str, expected: str) -> None:
     with pytest.raises(ConfigError, match=f"{key} must be {expected}"):
         load(None, {key: value}, {})
+
+
+@pytest.mark.parametrize(
+    ("value", "address"),
+    [
+        ("off", None),
+        ("127.0.0.1:9316", ("127.0.0.1", 9316)),
+        ("[::1]:80", ("::1", 80)),
+    ],
+)
+def test_metrics_are_off_or_at_an_address(value: str, address: object) -> None:
+    assert load(None, {"metrics": value}, {}).metrics_address == address
+
+
+@pytest.mark.parametrize("value", ["on", "9316", "host:", "host:0", ":80", "a b:80"])
+def test_what_is_no_address_for_metrics_is_refused(value: str) -> None:
+    with pytest.raises(ConfigError, match="metrics must be off or an address and a port"):
+        load(None, {"metrics": value}, {})

@@ -10,9 +10,10 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from numa_agent.agent import Kept, NodeSources, Ports, run_forever
+from numa_agent.agent import Kept, News, NodeSources, Ports, run_forever
 from numa_agent.core.documents import Document, mapping
-from numa_agent.core.errors import ApiError, SourceError
+from numa_agent.core.drift import Drift
+from numa_agent.core.errors import ApiError
 from numa_agent.core.kubelet import KubeletSettings
 from numa_agent.core.node import Node
 from numa_agent.core.pods import PodsRead
@@ -72,7 +73,7 @@ class World:
     seconds: float
     plan: dict[float, int] = field(default_factory=dict)
     now: float = 0.0
-    told: list[Report | SourceError] = field(default_factory=list)
+    told: list[News] = field(default_factory=list)
 
     def wait(self, seconds: float) -> bool:
         self.now += max(seconds, 0.001)
@@ -100,11 +101,13 @@ def live(world: World, server: Server) -> None:
             render=kube_scheduler.publish,
             publish=lambda manifest: publish(server, manifest),
             tell=lambda _: None,
-            cgroups=kernel(),
+            cpusets=kernel(),
+            damaged=tuple,
+            drift=Drift(lambda: 0.5),
+            clock=lambda: world.now,
         ),
         tell=world.told.append,
         wait=world.wait,
-        clock=lambda: world.now,
         random=random.Random(7).random,
     )
 

@@ -63,7 +63,14 @@ def _anchor(heading: str) -> str:
 
 
 def test_every_link_leads_somewhere() -> None:
-    for page in ("README.md", "CONTRIBUTING.md", "docs/report-json.md", "docs/publishing.md"):
+    for page in (
+        "README.md",
+        "CONTRIBUTING.md",
+        "docs/report-json.md",
+        "docs/publishing.md",
+        "docs/binding.md",
+        "docs/assignment.md",
+    ):
         content = (ROOT / page).read_text(encoding="utf-8")
         targets = re.findall(r"\]\(([^):#]+)[^):]*\)", content)
         assert [to for to in targets if not ((ROOT / page).parent / to).exists()] == []
@@ -83,6 +90,16 @@ def test_every_field_and_code_of_the_report_is_documented(
     nested = [key for name in lists for key in report[name][0]]
     assert [key for key in report if f"| `{key}" not in page] == []
     assert [key for key in nested if f".{key}`" not in page] == []
-    binding = (ROOT / "numa_agent" / "core" / "binding.py").read_text(encoding="utf-8")
-    codes = re.findall('code="([a-z-]+)"', binding)
-    assert [word for word in (*codes, *Alignment) if f"| `{word}` |" not in page] == []
+    assert [word for word in Alignment if f"| `{word}` |" not in page] == []
+
+
+def test_every_code_of_binding_is_documented() -> None:
+    page = (ROOT / "docs" / "binding.md").read_text(encoding="utf-8")
+    sources = (ROOT / "numa_agent" / "core" / "cpusets").glob("*.py")
+    codes = {
+        code
+        for source in sources
+        for code in re.findall(r'"([a-z]+(?:-[a-z]+)+)"', source.read_text(encoding="utf-8"))
+    }
+    other = {"with-cpus", "nvidia-cdi", "nvidia-legacy"}
+    assert [code for code in sorted(codes - other) if f"`{code}`" not in page] == []

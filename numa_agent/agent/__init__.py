@@ -1,17 +1,25 @@
 """What a pass does, with what it is given: map, publish, bind, prove."""
 
-from numa_agent.agent.loop import run_forever
-from numa_agent.agent.passes import Cgroups, Ports, run_pass
+from numa_agent.agent.binder import Binder, Seen, Watching
+from numa_agent.agent.binding import Cpusets, Planned
+from numa_agent.agent.loop import News, run_forever
+from numa_agent.agent.passes import Ports, planned_of, run_pass
 from numa_agent.agent.reading import Kept, Reading
 from numa_agent.agent.sources import NodeSources, Readings, read_all, view_of
 
 __all__ = [
-    "Cgroups",
+    "Binder",
+    "Cpusets",
     "Kept",
+    "News",
     "NodeSources",
+    "Planned",
     "Ports",
     "Reading",
     "Readings",
+    "Seen",
+    "Watching",
+    "planned_of",
     "read_all",
     "run_forever",
     "run_pass",

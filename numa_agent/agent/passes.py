@@ -4,32 +4,25 @@ The pass reads everything once, decides once and writes once. What it needs of t
 to it: a source that is read, a plain callable for one method, a Protocol for more.
 """
 
-from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, replace
-from typing import Protocol
+import time
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field, replace
 
+from numa_agent.agent import binding
+from numa_agent.agent.binding import Cpusets, Planned
 from numa_agent.agent.publisher import sent
 from numa_agent.agent.sources import NodeSources, Readings, read_all, view_of
-from numa_agent.core.binding import Cgroup, Desired, Step, Target, steps
 from numa_agent.core.conditions import Condition
-from numa_agent.core.cpulist import CpuSet
+from numa_agent.core.cpusets import Desired, Mems, Options
+from numa_agent.core.drift import Drift
 from numa_agent.core.errors import SourceError
-from numa_agent.core.pods import Container, Pod
 from numa_agent.core.publishing import Published
-from numa_agent.core.report import Proof, Publication, Report, Write
-from numa_agent.core.topology import Topology
-from numa_agent.core.verdict import judge
+from numa_agent.core.report import Publication, Report, Write
 from numa_agent.core.view import Json, Rendering, View
 
 
-class Cgroups(Protocol):
-    """The machine's cpuset hierarchy."""
-
-    def find(self, pod: Pod, container: Container) -> Cgroup | None:
-        """The cgroup of a container as it is now, None when it isn't there."""
-
-    def write(self, path: str, cpus: CpuSet) -> None:
-        """Write a CPU list into one cgroup. Raises SourceError with the kernel's reason."""
+def _nobody(_: Planned | None) -> None:
+    pass
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -38,21 +31,28 @@ class Ports:
 
     `render` says the view in the scheduler's language. `publish` sends one object and answers what
     became of it, None where there is nobody to send it to. `tell` makes an Event of a condition,
-    and raises SourceError where it can't.
+    and raises SourceError where it can't. `damaged` gives, once, the sentences that name what of
+    cgroups couldn't be read. `planned` hears what is bound in the pass, None where nothing may be.
     """
 
     sources: NodeSources
     render: Callable[[View], Rendering]
     publish: Callable[[Json], Published | None]
     tell: Callable[[Condition], None]
-    cgroups: Cgroups
+    cpusets: Cpusets
+    damaged: Callable[[], Iterable[str]]
+    drift: Drift
+    clock: Callable[[], float] = time.monotonic
+    planned: Callable[[Planned | None], None] = _nobody
+    options: Options = field(default_factory=Options)
 
 
 def run_pass(ports: Ports) -> Report:
     """Take one pass. Raises SourceError only when there is no map: nothing stands without it."""
     now = read_all(ports.sources)
     failures = now.failures
-    wanted = now.wanted()
+    planned = planned_of(ports, now, failures)
+    wanted = None if planned is None else planned.desired
     rendering = _rendering(ports, now, wanted, failures)
     publications = tuple(
         Publication(manifest=manifest, published=sent(ports.publish, manifest))
@@ -60,14 +60,24 @@ def run_pass(ports: Ports) -> Report:
     )
     rivals = _rivals(publications)
     _tell(ports, rivals, failures)
-    bound = wanted if _may_bind(now, failures) else None
-    writes, proofs = _bind(ports.cgroups, now.topology, bound, failures)
+    bound = planned if _may_bind(now, failures) else None
+    ports.planned(bound)
+    writes, fights = _written(ports, bound)
+    proofs = () if bound is None else binding.prove(ports.cpusets, bound, writes, failures)
+    failures += dict.fromkeys(ports.damaged())
     pods = now.pods.values
     return Report(
         topology=now.topology,
         publications=publications,
-        conditions=(*rendering.conditions, *rivals),
+        conditions=(
+            *rendering.conditions,
+            *rivals,
+            *(wanted.conditions if wanted else ()),
+            *fights,
+        ),
+        drift={writer.value: count for writer, count in ports.drift.counts.items()},
         refusals=() if wanted is None else wanted.refusals,
+        left_alone=() if wanted is None else wanted.left_alone,
         writes=writes,
         proofs=proofs,
         problems=pods[0].problems if pods else (),
@@ -75,6 +85,25 @@ def run_pass(ports: Ports) -> Report:
         failures=tuple(failures),
         sources=tuple(reading.age for reading in now.all),
     )
+
+
+def planned_of(ports: Ports, now: Readings, failures: list[str]) -> Planned | None:
+    """What is to be bound, None where the pods or kubelet's CPUs were never known."""
+    inputs = now.inputs(ports.sources.trusted_managers)
+    if inputs is None:
+        return None
+    observed = binding.observe(ports.cpusets, inputs.pods, failures)
+    nodes = [node.id for node in now.topology.nodes]
+    free = {} if ports.options.mems is Mems.OFF else ports.sources.free_memory(nodes)
+    return binding.plan(replace(inputs, observed=observed, free_memory=free), ports.options)
+
+
+def _written(
+    ports: Ports, planned: Planned | None
+) -> tuple[tuple[Write, ...], tuple[Condition, ...]]:
+    if planned is None:
+        return (), ()
+    return binding.write(ports.cpusets, planned, ports.drift, ports.clock())
 
 
 def _may_bind(now: Readings, failures: list[str]) -> bool:
@@ -120,48 +149,3 @@ def _tell(ports: Ports, conditions: Iterable[Condition], failures: list[str]) ->
             ports.tell(condition)
         except SourceError as error:
             failures.append(str(error))
-
-
-def _bind(
-    cgroups: Cgroups, topology: Topology, wanted: Desired | None, failures: list[str]
-) -> tuple[tuple[Write, ...], tuple[Proof, ...]]:
-    targets = () if wanted is None else wanted.targets
-    observed = _observed(cgroups, targets, failures)
-    writes = tuple(_written(cgroups, step) for step in steps(targets, observed))
-    # Read back: a write that succeeded says nothing of what is in force.
-    after = _observed(cgroups, targets, failures) if writes else observed
-    proofs = tuple(
-        Proof(target=target, verdict=judge(target.cpus, _effective(after, target), topology))
-        for target in targets
-    )
-    return writes, proofs
-
-
-def _observed(
-    cgroups: Cgroups, targets: Iterable[Target], failures: list[str]
-) -> dict[str, Cgroup]:
-    found: dict[str, Cgroup] = {}
-    for target in targets:
-        try:
-            cgroup = cgroups.find(target.pod, target.container)
-        except SourceError as error:
-            # Looking again after the writes fails in the same words.
-            if str(error) not in failures:
-                failures.append(str(error))
-            continue
-        if cgroup is not None:
-            found[target.container_id] = cgroup
-    return found
-
-
-def _written(cgroups: Cgroups, step: Step) -> Write:
-    try:
-        cgroups.write(step.path, step.cpus)
-    except SourceError as error:
-        return Write(step=step, error=str(error))
-    return Write(step=step, error=None)
-
-
-def _effective(observed: Mapping[str, Cgroup], target: Target) -> CpuSet | None:
-    cgroup = observed.get(target.container_id)
-    return None if cgroup is None else cgroup.effective

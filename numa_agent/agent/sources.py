@@ -4,16 +4,19 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 
 from numa_agent.agent.reading import Kept, Reading
-from numa_agent.core.accounting import Sources, account, unaccountable
-from numa_agent.core.binding import Desired, desired
+from numa_agent.core.accounting import Sources, account, reserved_cpus, unaccountable
+from numa_agent.core.assignment import Assignment, AssignmentError
 from numa_agent.core.conditions import Condition
 from numa_agent.core.cpuinfo import CpuInfo
 from numa_agent.core.cpulist import CpuSet
+from numa_agent.core.cpusets import Desired, Inputs
+from numa_agent.core.decision import decide
 from numa_agent.core.grants import PodResources
 from numa_agent.core.kubelet import CpuManagerState, KubeletSettings, MemoryManagerState
 from numa_agent.core.kubelet_running import running
 from numa_agent.core.node import Node
-from numa_agent.core.pods import PodsRead
+from numa_agent.core.pods import Pod, PodsRead
+from numa_agent.core.schedulers.koordinator.assignment import Qos, qos
 from numa_agent.core.topology import Topology
 from numa_agent.core.view import View
 
@@ -33,6 +36,8 @@ class NodeSources:
     memory_state: Kept[MemoryManagerState | None]
     granted: Kept[PodResources | None]
     cpu_info: Kept[CpuInfo | None]
+    free_memory: Callable[[Iterable[int]], Mapping[int, int | None]] = dict.fromkeys
+    trusted_managers: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -65,11 +70,26 @@ class Readings:
         state = self.cpu_state.values[0]
         return {} if state is None else state.by_pod
 
-    def wanted(self) -> Desired | None:
-        """What is wanted of the machine, None where pods or kubelet's CPUs were never known."""
+    def inputs(self, trusted_managers: tuple[str, ...] = ()) -> Inputs | None:
+        """What binding starts from, None where pods or kubelet's CPUs were never known."""
         if not self.pods.values or not self.cpu_state.values:
             return None
-        return desired(self.pods.values[0].pods, self.topology, self.exclusive)
+        pods = self.pods.values[0].pods
+        return Inputs(
+            pods=pods,
+            decisions=_decisions(pods, trusted_managers),
+            topology=self.topology,
+            kubelet=self.cpu_state.values[0],
+            reserved=self._reserved(),
+            lenders=frozenset(pod.uid for pod in pods if qos(pod.labels) is not Qos.LSE),
+            borrowers=frozenset(pod.uid for pod in pods if qos(pod.labels) is Qos.BE),
+        )
+
+    def _reserved(self) -> CpuSet:
+        """The CPUs that are kept for the system, as far as that is known."""
+        if not self.node.values or not self.settings.values:
+            return frozenset()
+        return reserved_cpus(_accounted(self), [])
 
 
 def read_all(sources: NodeSources) -> Readings:
@@ -118,22 +138,45 @@ def _unknown(now: Readings) -> str | None:
     return None if missing is None else f"{missing} (the map's warnings say more)"
 
 
+def _decisions(
+    pods: Iterable[Pod], trusted_managers: tuple[str, ...]
+) -> Mapping[str, Assignment | AssignmentError]:
+    """What was decided for each pod that anything was decided for, or what is wrong with it."""
+    found: dict[str, Assignment | AssignmentError] = {}
+    for pod in pods:
+        try:
+            said = decide(pod, pod.managed_fields, trusted_managers)
+        except AssignmentError as error:
+            # Kept without its traceback, which holds on to all that it passed.
+            found[pod.uid] = error.with_traceback(None)
+            continue
+        if said is not None:
+            found[pod.uid] = said
+    return found
+
+
+def _accounted(now: Readings, assigned: Mapping[str, CpuSet] | None = None) -> Sources:
+    read, _ = now.settings.values[0] or (None, ())
+    cpu_state = now.cpu_state.values[0]
+    memory_state = now.memory_state.values[0] if now.memory_state.values else None
+    settings, _ = running(read, cpu_state, memory_state)
+    return Sources(
+        topology=now.topology,
+        node=now.node.values[0],
+        settings=None if read is None else settings,
+        pods=now.pods.values[0].pods,
+        granted=now.granted.values[0] if now.granted.values else None,
+        cpu_state=cpu_state,
+        memory_state=memory_state,
+        assigned=assigned or {},
+    )
+
+
 def _view(now: Readings, wanted: Desired) -> View:
-    node, pods, granted = now.node.values[0], now.pods.values[0].pods, now.granted.values[0]
+    node, pods = now.node.values[0], now.pods.values[0].pods
     read, problems = now.settings.values[0] or (None, ())
     settings, differing = running(read, now.cpu_state.values[0], now.memory_state.values[0])
-    accounts = account(
-        Sources(
-            topology=now.topology,
-            node=node,
-            settings=None if read is None else settings,
-            pods=pods,
-            granted=granted,
-            cpu_state=now.cpu_state.values[0],
-            memory_state=now.memory_state.values[0],
-            assigned=wanted.assigned,
-        )
-    )
+    accounts = account(_accounted(now, wanted.assigned))
     return View(
         node=node,
         topology=now.topology,

@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 COMMANDS = {
     "topology": "show the machine's map: packages, NUMA nodes, CPUs, memory, caches, devices",
     "render": "print what the cluster's scheduler would be told of this node",
+    "plan": "print every write that a pass would make in cgroups, with its reason",
+    "restore": "take back what was bound",
     "run": "take passes: map, publish, bind, prove",
     "demo": "take one pass on a copy of a recorded machine and show each step",
 }

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from numa_agent.core.cpulist import CpuSet, render
 from numa_agent.core.documents import mapping
-from numa_agent.core.report import Report
+from numa_agent.core.report import Report, Write
 
 
 def lines(report: Report) -> Iterator[str]:
@@ -37,12 +37,17 @@ def written(report: Report) -> Iterator[str]:
         return
     yield f"written: {len(report.writes)}"
     for write in report.writes:
-        step = write.step
-        who = f"{step.target.pod.full_name} {step.target.container.name}"
-        yield f"  {who}: CPUs {_set(step.before)} -> {_set(step.cpus)}"
-        yield f"    in {step.path}/cpuset.cpus"
-        if write.error is not None:
-            yield f"    FAILED: {write.error}"
+        yield from write_lines(write)
+
+
+def write_lines(write: Write) -> Iterator[str]:
+    """One write: whose, what, why, where, and why it failed."""
+    step = write.step
+    what = "CPUs" if step.file == "cpus" else "memory nodes"
+    yield f"  {step.pod}: {what} {_set(step.before)} -> {_set(step.after)}: {step.reason}"
+    yield f"    in {step.path}/cpuset.{step.file}"
+    if write.error is not None:
+        yield f"    FAILED: {write.error}"
 
 
 def found(report: Report) -> Iterator[str]:
@@ -56,8 +61,8 @@ def found(report: Report) -> Iterator[str]:
     rows = [("POD", "CONTAINER", "VERDICT", "WHY")]
     rows += [
         (
-            proof.target.pod.full_name,
-            proof.target.container.name,
+            proof.pod.full_name,
+            proof.container.name,
             proof.verdict.alignment,
             proof.verdict.reason,
         )
@@ -91,7 +96,5 @@ def table(rows: Sequence[Sequence[str]]) -> Iterable[str]:
         yield "  ".join([*cells, row[-1]]).rstrip()
 
 
-def _set(cpus: CpuSet | None) -> str:
-    if cpus is None:
-        return "?"
-    return render(cpus) or "(empty)"
+def _set(ids: CpuSet) -> str:
+    return render(ids) or "(all of its parent's)"

@@ -5,9 +5,10 @@ import json
 import sys
 from collections.abc import Iterator
 
+from numa_agent.agent import News, Seen
 from numa_agent.cli import options, report_text
 from numa_agent.core.errors import SourceError
-from numa_agent.core.report import Report, to_json
+from numa_agent.core.report import Report, to_json, write_json
 from numa_agent.wiring.passes import run_on, run_once
 
 DESCRIPTION = """\
@@ -63,8 +64,11 @@ class _Changes:
         self._output = output
         self._last: object = None
 
-    def tell(self, found: Report | SourceError) -> None:
+    def tell(self, found: News) -> None:
         """Print the report, or why there was no pass, where that is news."""
+        if isinstance(found, Seen):
+            self._tell_between(found)
+            return
         news = str(found) if isinstance(found, SourceError) else _without_ages(found)
         if news == self._last:
             return
@@ -74,6 +78,13 @@ class _Changes:
         else:
             _tell(found, self._output, indent=None)
             sys.stdout.flush()
+
+    def _tell_between(self, seen: Seen) -> None:
+        for write in seen.writes:
+            if self._output == "json":
+                print(json.dumps({"write": write_json(write)}), flush=True)
+            else:
+                print("\n".join(report_text.write_lines(write)), flush=True)
 
 
 def _without_ages(report: Report) -> object:
@@ -99,9 +110,8 @@ def _troubles(report: Report) -> Iterator[str]:
             yield f"not published: {kind}: {published.outcome}: {published.detail}"
     for write in report.writes:
         if write.error is not None:
-            target = write.step.target
-            yield f"not written: {target.pod.full_name} {target.container.name}: {write.error}"
+            yield f"not written: {write.step.pod}: {write.error}"
     for proof in report.proofs:
         if not proof.verdict.kept:
-            who = f"{proof.target.pod.full_name} {proof.target.container.name}"
+            who = f"{proof.pod.full_name} {proof.container.name}"
             yield f"{proof.verdict.alignment}: {who}: {proof.verdict.reason}"

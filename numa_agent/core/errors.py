@@ -9,6 +9,10 @@ class SourceError(Exception):
     """
 
 
+class GoneError(SourceError):
+    """The thing isn't there any more, or not yet: what it belongs to has ended or not begun."""
+
+
 class ApiError(SourceError):
     """The API server refused a request or didn't answer.
 

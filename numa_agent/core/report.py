@@ -1,10 +1,12 @@
 """What one pass saw, did and failed at."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
-from numa_agent.core.binding import Refusal, Step, Target
 from numa_agent.core.conditions import Condition
 from numa_agent.core.cpulist import render
+from numa_agent.core.cpusets import LeftAlone, Refusal, Step
+from numa_agent.core.pods import Container, Pod
 from numa_agent.core.publishing import Outcome, Published
 from numa_agent.core.topology import Topology
 from numa_agent.core.verdict import Verdict
@@ -23,9 +25,10 @@ class Write:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Proof:
-    """The verdict on one container that has a target."""
+    """The verdict on one container with CPUs of its own."""
 
-    target: Target
+    pod: Pod
+    container: Container
     verdict: Verdict
 
 
@@ -55,6 +58,7 @@ class SourceAge:
 class Report:
     """One pass. `failures` are sources that gave nothing, `problems` pods or containers left out.
 
+    `drift` counts, since the start, how often a set was found changed, by the likely writer.
     `conditions` are what sources disagree about and what couldn't be published. `looked` says
     whether the pods and kubelet's CPUs were known, so that binding was looked at.
     """
@@ -63,11 +67,13 @@ class Report:
     publications: tuple[Publication, ...]
     conditions: tuple[Condition, ...]
     refusals: tuple[Refusal, ...]
+    left_alone: tuple[LeftAlone, ...]
     writes: tuple[Write, ...]
     proofs: tuple[Proof, ...]
     problems: tuple[str, ...]
     failures: tuple[str, ...]
     sources: tuple[SourceAge, ...]
+    drift: Mapping[str, int]
     looked: bool
 
     @property
@@ -97,7 +103,11 @@ def to_json(report: Report) -> Json:
             {"pod": refusal.pod.full_name, "code": refusal.code, "message": refusal.message}
             for refusal in report.refusals
         ],
-        "writes": [_write(write) for write in report.writes],
+        "left_alone": [
+            {"pod": each.pod.full_name, "code": each.code, "message": each.message}
+            for each in report.left_alone
+        ],
+        "writes": [write_json(write) for write in report.writes],
         "containers": [_proof(proof) for proof in report.proofs],
         "problems": list(report.problems),
         "failures": list(report.failures),
@@ -105,6 +115,7 @@ def to_json(report: Report) -> Json:
             {"source": each.source, "age_seconds": each.age_seconds, "error": each.error}
             for each in report.sources
         ],
+        "drift": dict(sorted(report.drift.items())),
     }
 
 
@@ -117,14 +128,17 @@ def _publication(publication: Publication) -> Json:
     }
 
 
-def _write(write: Write) -> Json:
+def write_json(write: Write) -> Json:
+    """One write for programs."""
     step = write.step
     return {
-        "pod": step.target.pod.full_name,
-        "container": step.target.container.name,
+        "pod": step.pod,
+        "container": step.container,
         "cgroup": step.path,
-        "before": None if step.before is None else render(step.before),
-        "cpus": render(step.cpus),
+        "file": step.file,
+        "before": render(step.before),
+        "after": render(step.after),
+        "reason": step.reason,
         "error": write.error,
     }
 
@@ -132,8 +146,8 @@ def _write(write: Write) -> Json:
 def _proof(proof: Proof) -> Json:
     verdict = proof.verdict
     return {
-        "pod": proof.target.pod.full_name,
-        "container": proof.target.container.name,
+        "pod": proof.pod.full_name,
+        "container": proof.container.name,
         "verdict": verdict.alignment.value,
         "reason": verdict.reason,
         "decided": render(verdict.decided),

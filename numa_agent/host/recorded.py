@@ -6,16 +6,14 @@ The folder's format is docs/recorded-machines.md.
 import errno
 import json
 import os
+from dataclasses import dataclass
 from pathlib import Path
 
-from numa_agent.config import CPU_DIR, RECORDED_ANSWERS, RECORDED_MARK
+from numa_agent.config import CPU_DIR, NODE_DIR, RECORDED_ANSWERS, RECORDED_MARK
 from numa_agent.core import cpulist
 from numa_agent.core.cpulist import CpuSet
 from numa_agent.core.documents import Document, mapping
 from numa_agent.core.errors import SourceError
-
-_V2_EFFECTIVE = "cpuset.cpus.effective"
-_V1_EFFECTIVE = "cpuset.effective_cpus"
 
 
 def is_recorded(host_root: Path) -> bool:
@@ -39,6 +37,21 @@ def read_answer(host_root: Path, name: str) -> Document:
     return mapping(answer)
 
 
+@dataclass(frozen=True, slots=True)
+class _Kind:
+    """One of a cgroup's sets: its files, and where the machine lists what is online and can be."""
+
+    effective_v2: str
+    effective_v1: str
+    folder: str
+
+
+_KINDS = {
+    "cpuset.cpus": _Kind("cpuset.cpus.effective", "cpuset.effective_cpus", CPU_DIR),
+    "cpuset.mems": _Kind("cpuset.mems.effective", "cpuset.effective_mems", NODE_DIR),
+}
+
+
 class RecordedKernel:
     """Writes cpuset files of a folder by the kernel's rules, and keeps its effective files true.
 
@@ -49,55 +62,60 @@ class RecordedKernel:
 
     def __init__(self, host_root: Path) -> None:
         """Take the recorded machine's folder."""
+        self._host_root = host_root
         self._root = host_root.resolve()
-        self._cpu = host_root / CPU_DIR
 
     def put(self, path: Path, text: str) -> None:
-        """Write a CPU list into a cpuset file. Raises OSError as the kernel does.
+        """Write a list into cpuset.cpus or cpuset.mems. Raises OSError as the kernel does.
 
         A file outside the folder, where a link may lead, is never written.
         """
         if not path.resolve().is_relative_to(self._root):
             raise _refused(errno.EXDEV, path)
-        if not path.is_file():
+        if not path.is_file() or path.name not in _KINDS:
             raise _refused(errno.ENOENT, path)
         try:
             changes = self._changes(path, cpulist.parse(text))
         except ValueError as error:
             raise OSError(errno.EIO, str(error), str(path)) from error
-        for file, cpus in changes.items():
-            file.write_text(cpulist.render(cpus) + "\n")
+        for file, ids in changes.items():
+            file.write_text(cpulist.render(ids) + "\n")
 
-    def _changes(self, path: Path, cpus: CpuSet) -> dict[Path, CpuSet]:
+    def _changes(self, path: Path, ids: CpuSet) -> dict[Path, CpuSet]:
         """Every file that the write changes, with its new set."""
-        group = path.parent
-        possible = _read(self._cpu / "possible") or _read(self._cpu / "present")
-        if possible and cpus and max(cpus) > max(possible):
+        group, kind = path.parent, _KINDS[path.name]
+        lists = self._host_root / kind.folder
+        possible = _read(lists / "possible") or _read(lists / "present")
+        if possible and ids and max(ids) > max(possible):
             raise _refused(errno.ERANGE, path)
-        if not cpus and _populated(group):
+        if not ids and _populated(group):
             raise _refused(errno.ENOSPC, path)
-        if (group / _V1_EFFECTIVE).exists():
-            self._check_v1(path, cpus)
-            return {path: cpus, group / _V1_EFFECTIVE: cpus}
-        return {path: cpus} | _in_force(group, _read(group.parent / _V2_EFFECTIVE), cpus)
-
-    def _check_v1(self, path: Path, cpus: CpuSet) -> None:
-        group = path.parent
-        if cpus - _read(self._cpu / "online"):
-            raise _refused(errno.EINVAL, path)
-        if (group.parent / path.name).exists() and cpus - _read(group.parent / path.name):
-            raise _refused(errno.EACCES, path)
-        if any(_read(child / path.name) - cpus for child in group.iterdir() if child.is_dir()):
-            raise _refused(errno.EBUSY, path)
+        if (group / kind.effective_v2).exists():
+            above = _read(group.parent / kind.effective_v2)
+            return {path: ids} | _in_force(group, path.name, above, ids)
+        _check_v1(path, ids, _read(lists / "online"))
+        effective = group / kind.effective_v1
+        return {path: ids} | ({effective: ids} if effective.exists() else {})
 
 
-def _in_force(group: Path, parent: CpuSet, cpus: CpuSet) -> dict[Path, CpuSet]:
-    """The effective files of a v2 group and those below it, once its set is `cpus`."""
-    effective = cpus & parent or parent
-    changes = {group / _V2_EFFECTIVE: effective}
+def _check_v1(path: Path, ids: CpuSet, online: CpuSet) -> None:
+    group = path.parent
+    if ids - online:
+        raise _refused(errno.EINVAL, path)
+    if (group.parent / path.name).exists() and ids - _read(group.parent / path.name):
+        raise _refused(errno.EACCES, path)
+    if any(_read(child / path.name) - ids for child in group.iterdir() if child.is_dir()):
+        raise _refused(errno.EBUSY, path)
+
+
+def _in_force(group: Path, name: str, parent: CpuSet, ids: CpuSet) -> dict[Path, CpuSet]:
+    """The effective files of a v2 group and those below it, once its set is `ids`."""
+    effective = ids & parent or parent
+    file = _KINDS[name].effective_v2
+    changes = {group / file: effective}
     for child in sorted(group.iterdir()):
-        if (child / _V2_EFFECTIVE).is_file():
-            changes |= _in_force(child, effective, _read(child / "cpuset.cpus"))
+        if (child / file).is_file():
+            changes |= _in_force(child, name, effective, _read(child / name))
     return changes
 
 

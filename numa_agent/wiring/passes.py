@@ -2,28 +2,32 @@
 
 import random
 import signal
-import time
 from collections.abc import Callable, Iterator
-from contextlib import closing, contextmanager
+from contextlib import ExitStack, closing, contextmanager
 from dataclasses import replace
 from threading import Event
 from typing import TYPE_CHECKING
 
-from numa_agent.agent import NodeSources, Ports, run_forever, run_pass
+from numa_agent.agent import Binder, News, NodeSources, Ports, run_forever, run_pass
 from numa_agent.config import Config
 from numa_agent.core.conditions import Condition
-from numa_agent.core.errors import SourceError
+from numa_agent.core.cpusets import Mems, Options
+from numa_agent.core.drift import Drift
 from numa_agent.core.publishing import Published, publish
 from numa_agent.core.report import Report
 from numa_agent.core.view import Json, Rendering, View
-from numa_agent.host.cgroupfs import CgroupFs, Put, put_to_kernel
+from numa_agent.host.cgroups import CpusetTree, Put
 from numa_agent.host.recorded import RecordedKernel, is_recorded
 from numa_agent.wiring.language import Language, language
 from numa_agent.wiring.map import AskNvml, asking_nvml
 from numa_agent.wiring.sources import node_name, sources
+from numa_agent.wiring.watching import CgroupWatch
 
 if TYPE_CHECKING:
     from numa_agent.cluster.api import Cluster
+
+Tell = Callable[[News], None]
+"""Hears of each pass and of what is done between them, or why there was no pass."""
 
 EVENT_REASONS = {"second-publisher": "SecondPublisher"}
 
@@ -36,22 +40,57 @@ def run_once(config: Config, put: Put | None = None) -> Report:
     `put`.
     """
     with asking_nvml(config) as ask, reaching(config) as cluster:
-        return run_pass(_ports(config, ask, cluster, put))
+        return run_pass(ports_of(config, ask, cluster, put))
 
 
-def run_on(config: Config, tell: Callable[[Report | SourceError], None]) -> None:
-    """Take passes over the machine until SIGTERM or SIGINT."""
-    stop = Event()
+def run_on(config: Config, tell: Tell) -> None:
+    """Take passes over the machine until SIGTERM or SIGINT, and bind between them."""
+    wake, ending = Event(), Event()
+
+    def end(*_: object) -> None:
+        ending.set()
+        wake.set()
+
+    def wait(seconds: float) -> bool:
+        wake.wait(seconds)
+        wake.clear()
+        return ending.is_set()
+
     for number in (signal.SIGTERM, signal.SIGINT):
-        signal.signal(number, lambda *_: stop.set())
-    with asking_nvml(config) as ask, reaching(config) as cluster:
+        signal.signal(number, end)
+    counted = _served(config, tell)
+    with ExitStack() as stack:
+        ask = stack.enter_context(asking_nvml(config))
+        cluster = stack.enter_context(reaching(config))
+        ports = ports_of(config, ask, cluster, None)
+        tree = CpusetTree(config.host_root, lambda: _cgroup_root(ports.sources))
+        watch = CgroupWatch(tree, wake.set)
+        stack.callback(watch.close)
         run_forever(
-            _ports(config, ask, cluster, None),
-            tell=tell,
-            wait=stop.wait,
-            clock=time.monotonic,
+            ports,
+            tell=counted,
+            wait=wait,
             random=random.random,
+            binder=Binder(ports.cpusets, watch, ports.drift, ports.options, ports.clock),
         )
+
+
+def _served(config: Config, tell: Tell) -> Tell:
+    """Tells of passes to those who scrape as well, where metrics are served."""
+    address = config.metrics_address
+    if address is None:
+        return tell
+    from numa_agent.serve.metrics import ReportCollector, serve
+
+    collector = ReportCollector()
+    serve(collector, *address)
+
+    def both(found: News) -> None:
+        if isinstance(found, Report):
+            collector.tell(found)
+        tell(found)
+
+    return both
 
 
 @contextmanager
@@ -97,18 +136,32 @@ def _own(setting: str) -> str | None:
     return None if setting == "kubelet" else setting
 
 
-def _ports(config: Config, ask: AskNvml, cluster: "Cluster | None", put: Put | None) -> Ports:
+def ports_of(config: Config, ask: AskNvml, cluster: "Cluster | None", put: Put | None) -> Ports:
+    """What a pass over the machine reads and writes; `put` writes cgroup files, the kernel's else.
+
+    A recorded machine has no cluster, and its own files are written.
+    """
     root = config.host_root
     spoken = language(config.scheduler)
     found = sources(config, ask, cluster)
-    own_put = put_to_kernel if cluster is not None else RecordedKernel(root).put
+    damaged: list[str] = []
+    own_put = None if cluster is not None else RecordedKernel(root).put
     return Ports(
         sources=found,
         render=rendering(config, spoken),
         publish=lambda manifest: _published(config, cluster, spoken, manifest),
         tell=lambda condition: _told(cluster, condition, config.node_name),
-        cgroups=CgroupFs(root, lambda: _cgroup_root(found), put or own_put),
+        cpusets=CpusetTree(root, lambda: _cgroup_root(found), put or own_put, warn=damaged.append),
+        damaged=lambda: _taken(damaged),
+        drift=Drift(random.random),
+        options=Options(mems=Mems(config.mems), share=config.shared_pods),
     )
+
+
+def _taken(sentences: list[str]) -> list[str]:
+    found = [*sentences]
+    sentences.clear()
+    return found
 
 
 def _cgroup_root(found: NodeSources) -> str:

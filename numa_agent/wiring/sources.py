@@ -16,6 +16,7 @@ from numa_agent.host.boot import read_boot_id
 from numa_agent.host.cpuinfo import read_cpu_info
 from numa_agent.host.kubelet import read_cpu_state, read_memory_state, read_settings
 from numa_agent.host.recorded import is_recorded, read_answer
+from numa_agent.host.sysfs.free import read_free_memory
 from numa_agent.wiring.map import AskNvml, assembled
 
 if TYPE_CHECKING:
@@ -90,6 +91,8 @@ def _of_files(
         memory_state=Kept("memory-manager-state", lambda: read_memory_state(root)),
         granted=Kept("podresources", lambda: parse_pod_resources(granted()) if asked else None),
         cpu_info=Kept("cpuinfo", lambda: read_cpu_info(root)),
+        free_memory=lambda nodes: read_free_memory(root, nodes),
+        trusted_managers=config.trusted_managers,
     )
 
 

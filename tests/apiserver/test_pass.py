@@ -110,7 +110,7 @@ def test_a_pass_publishes_to_the_api_server_and_writes_what_its_pods_were_assign
     report = json.loads(capsys.readouterr().out)
     assert [each["outcome"] for each in report["publications"]] == ["created"]
     assert [write["error"] for write in report["writes"]] == [None]
-    assert (leaf / "cpuset.cpus").read_text() == "56-67,168-179\n"
+    assert (leaf.parent / "cpuset.cpus").read_text() == "56-67,168-179\n"
     stored = control_plane.ask("GET", TOPOLOGY)
     assert [zone["name"] for zone in stored["zones"]] == ["node-0", "node-1"]
     assert stored["zones"][1]["resources"][0] == {

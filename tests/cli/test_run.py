@@ -84,12 +84,12 @@ def test_a_failed_write_and_what_it_leaves_are_named_on_stderr(
     copy: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     (scope,) = (copy / "sys/fs/cgroup/kubepods.slice").rglob("cri-containerd-ab78*.scope")
-    (scope / "cpuset.cpus").unlink()
-    (scope / "cpuset.cpus").mkdir()
+    (scope.parent / "cpuset.cpus").unlink()
+    (scope.parent / "cpuset.cpus").mkdir()
     assert main(["run", "--once", "--host-root", str(copy), "-o", "json"]) == 1
     printed = capsys.readouterr()
     assert json.loads(printed.out)["good"] is False
-    assert f"{scope.name}" in printed.err
+    assert f"{scope.parent.name}" in printed.err
     assert "ml/train-0 trainer" in printed.err
 
 

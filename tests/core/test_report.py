@@ -4,21 +4,30 @@ from dataclasses import replace
 
 import pytest
 
-from numa_agent.core.binding import Refusal, Step, Target
 from numa_agent.core.conditions import Condition
+from numa_agent.core.cpusets import LeftAlone, Refusal, Step
 from numa_agent.core.publishing import Outcome, Published
 from numa_agent.core.report import Proof, Publication, Report, SourceAge, Write, to_json
 from numa_agent.core.verdict import judge
-from tests.machine_tree import TWO_NODES, container_id, cpus, pod
+from tests.machine_tree import TWO_NODES, cpus, pod
 
 POD = pod(1, "0-3")
-TARGET = Target(
-    pod=POD, container=POD.containers[0], container_id=container_id(1), cpus=cpus("0-3")
+STEP = Step(
+    path="kubepods/p1",
+    file="cpus",
+    before=cpus(""),
+    after=cpus("0-3"),
+    pod="shop/p1",
+    container="",
+    reason="it was decided",
 )
-WRITE = Write(
-    step=Step(target=TARGET, path="kubepods/c1", before=None, cpus=cpus("0-3")), error=None
+WRITE = Write(step=STEP, error=None)
+PROOF = Proof(
+    pod=POD,
+    container=POD.containers[0],
+    verdict=judge(cpus("0-3"), cpus("0-3"), TWO_NODES),
 )
-PROOF = Proof(target=TARGET, verdict=judge(cpus("0-3"), cpus("0-3"), TWO_NODES))
+ALONE = LeftAlone(pod=pod(3), code="opted-out", message="off")
 REFUSAL = Refusal(pod=pod(2), code="malformed", message="odd")
 
 GOOD = Report(
@@ -31,11 +40,13 @@ GOOD = Report(
     ),
     conditions=(),
     refusals=(),
+    left_alone=(),
     writes=(WRITE,),
     proofs=(PROOF,),
     problems=(),
     failures=(),
     sources=(SourceAge(source="pods", age_seconds=0.0, error=None),),
+    drift={"systemd": 2},
     looked=True,
 )
 
@@ -55,7 +66,7 @@ def proved(effective: str | None) -> Proof:
 def test_a_pass_that_did_all_it_wanted_is_good() -> None:
     assert GOOD.good
     assert replace(GOOD, publications=(), writes=(), proofs=()).good
-    assert replace(GOOD, conditions=(ODD,)).good
+    assert replace(GOOD, conditions=(ODD,), left_alone=(ALONE,)).good
 
 
 @pytest.mark.parametrize(
@@ -76,10 +87,11 @@ def test_one_bad_thing_makes_a_pass_not_good(report: Report) -> None:
 
 
 def test_programs_read_the_same_with_sets_as_kernel_lists() -> None:
-    refused = replace(WRITE, step=replace(WRITE.step, before=cpus("0-7")), error="wasn't taken")
+    refused = replace(WRITE, step=replace(STEP, before=cpus("0-7")), error="wasn't taken")
     report = replace(
         GOOD,
         refusals=(REFUSAL,),
+        left_alone=(ALONE,),
         writes=(WRITE, refused),
         proofs=(PROOF, proved(None)),
         problems=("p",),
@@ -88,7 +100,14 @@ def test_programs_read_the_same_with_sets_as_kernel_lists() -> None:
         publications=(*GOOD.publications, NOT_SENT),
         sources=(SourceAge(source="node", age_seconds=None, error="down"),),
     )
-    write = {"pod": "shop/p1", "container": "c1", "cgroup": "kubepods/c1", "cpus": "0-3"}
+    write = {
+        "pod": "shop/p1",
+        "container": "",
+        "cgroup": "kubepods/p1",
+        "file": "cpus",
+        "after": "0-3",
+        "reason": "it was decided",
+    }
     assert to_json(report) == {
         "format": "numa-agent.report/v1",
         "good": False,
@@ -102,8 +121,9 @@ def test_programs_read_the_same_with_sets_as_kernel_lists() -> None:
         ],
         "conditions": [{"code": "odd", "subject": "s", "message": "m"}],
         "refusals": [{"pod": "shop/p2", "code": "malformed", "message": "odd"}],
+        "left_alone": [{"pod": "shop/p3", "code": "opted-out", "message": "off"}],
         "writes": [
-            {**write, "before": None, "error": None},
+            {**write, "before": "", "error": None},
             {**write, "before": "0-7", "error": "wasn't taken"},
         ],
         "containers": [
@@ -127,4 +147,5 @@ def test_programs_read_the_same_with_sets_as_kernel_lists() -> None:
         "problems": ["p"],
         "failures": ["f"],
         "sources": [{"source": "node", "age_seconds": None, "error": "down"}],
+        "drift": {"systemd": 2},
     }

@@ -31,7 +31,7 @@ def test_a_process_of_the_container_may_run_on_its_assigned_cpus_only(seen: Any)
 
 def test_the_pass_reports_the_write_and_what_is_in_force(seen: Any) -> None:
     assert seen["report"]["good"] is True
-    assert [write["cpus"] for write in seen["report"]["writes"]] == ["5-6"]
+    assert [write["after"] for write in seen["report"]["writes"]] == ["5-6"]
     container = seen["report"]["containers"][0]
     assert (container["verdict"], container["effective"]) == ("aligned", "5-6")
     assert "node 1" in container["reason"]

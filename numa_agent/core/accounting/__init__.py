@@ -18,7 +18,15 @@ from numa_agent.core.conditions import Condition
 from numa_agent.core.cpulist import CpuSet, render
 from numa_agent.core.topology import Topology
 
-__all__ = ["Accounts", "Amount", "NodeAccount", "Sources", "account", "unaccountable"]
+__all__ = [
+    "Accounts",
+    "Amount",
+    "NodeAccount",
+    "Sources",
+    "account",
+    "reserved_cpus",
+    "unaccountable",
+]
 
 
 def unaccountable(topology: Topology) -> str | None:

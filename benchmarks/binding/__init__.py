@@ -1,0 +1,1 @@
+"""How fast pods are bound, next to an agent that polls."""

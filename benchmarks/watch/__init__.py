@@ -1,0 +1,1 @@
+"""How soon the agent is told what happens in the pods' cgroups."""

@@ -1,0 +1,180 @@
+"""The cpuset hierarchy of a machine: where pods' cgroups are, what they hold, and writing them.
+
+It finds, reads and writes, and decides nothing but what is never written.
+"""
+
+import os
+from collections.abc import Callable, Mapping
+from contextlib import ExitStack
+from pathlib import Path
+
+from numa_agent.config import CGROUP_DIR
+from numa_agent.core.cgroups import Group, PodGroups
+from numa_agent.core.errors import SourceError
+from numa_agent.core.pods import Pod, QosClass
+from numa_agent.host.cgroups.errors import GoneError, NeverWrittenError, ReadOnlyError, refused
+from numa_agent.host.cgroups.folder import (
+    GONE,
+    Chain,
+    Folder,
+    Warn,
+    names_of,
+    open_mount,
+    opened,
+    shown,
+)
+from numa_agent.host.cgroups.kubelets import Kubelets, liveliest, pod_folders, qos_chain
+from numa_agent.host.cgroups.mount import PROC_DIR, Mount, find_mount
+from numa_agent.host.cgroups.pods import check_placed, read_pod
+from numa_agent.host.cgroups.reading import Reader, sets_of
+from numa_agent.host.cgroups.tasks import TasksAllowed, read_allowed
+from numa_agent.host.cgroups.writing import File, Put, Writer
+
+
+def _unheard(_: str) -> None:
+    pass
+
+
+class CpusetTree:
+    """The cpuset hierarchy of the machine at a host root; paths are those below its mount.
+
+    Every method raises SourceError where there is no hierarchy with the controller. One thread
+    uses it at a time.
+    """
+
+    def __init__(
+        self,
+        host_root: Path,
+        cgroup_root: Callable[[], str] = str,
+        put: Put | None = None,
+        *,
+        warn: Warn = _unheard,
+        own_root: Path = Path("/", CGROUP_DIR),
+    ) -> None:
+        """Take the host root, what reads kubelet's cgroupRoot, and what writes a file.
+
+        Without `put` the kernel is written to. `warn` takes a sentence for each file or directory
+        that is damaged, a link or past a bound, and so is left out. `own_root` is where this
+        process's own cgroup namespace is mounted.
+        """
+        self._host_root = host_root
+        self._warn = warn
+        self._kubelets = Kubelets(cgroup_root)
+        self._writer = Writer(put, own_root)
+        self._mount: Mount | None = None
+
+    def mount(self) -> Mount:
+        """The hierarchy, as it was found; it is looked for again as long as there is none."""
+        if self._mount is None or not os.path.isdir(self._mount.path):
+            self._mount = None
+            self._mount = find_mount(self._host_root)
+        return self._mount
+
+    def check_writable(self) -> None:
+        """Raise ReadOnlyError when the hierarchy is mounted read-only; nothing is written."""
+        mount = self.mount()
+        if mount.read_only():
+            raise ReadOnlyError(
+                "", f"{mount.path}: mounted read-only; mount the host's /sys/fs/cgroup read-write"
+            )
+
+    def find(self, pod: Pod) -> PodGroups | None:
+        """A pod's cgroups, None when it has none (any more); no other pod's are looked at.
+
+        Raises DriverMismatchError when its containers are elsewhere, and SourceError for a uid
+        that is none.
+        """
+        reader = self._reader()
+        with ExitStack() as stack:
+            chain = self._chain(stack, pod, reader)
+            if not chain:
+                return None
+            found = read_pod(chain, reader)
+            if found is not None and not found.containers:
+                check_placed(chain[0], chain[-1], pod, reader)
+            return found
+
+    def locate(self, pod: Pod) -> str | None:
+        """The path of a pod's cgroup, None when it has none (any more); nothing in it is read."""
+        reader = self._reader()
+        with ExitStack() as stack:
+            chain = self._chain(stack, pod, reader)
+            return chain[-1].path if chain else None
+
+    def pod_directories(self) -> Mapping[str, str]:
+        """The path of every pod's cgroup by the uid in its name (`Pod.cgroup_uid`).
+
+        Where a pod has two, as after a change of kubelet's driver, it is the one in use.
+        """
+        reader = self._reader()
+        with ExitStack() as stack:
+            root = stack.enter_context(open_mount(reader.mount.path))
+            places: dict[str, list[tuple[Folder, str]]] = {}
+            for kubelet in self._kubelets.present(stack, root, reader):
+                for uid, parent, name in pod_folders(stack, kubelet, reader):
+                    places.setdefault(uid, []).append((parent, name))
+            return {uid: liveliest(places[uid], reader) for uid in sorted(places)}
+
+    def parents(self) -> tuple[str, ...]:
+        """The paths of the cgroups in which pods' appear: kubelet's own and those of its classes.
+
+        They are what a watcher watches (inotify(7)).
+        """
+        reader = self._reader()
+        with ExitStack() as stack:
+            root = stack.enter_context(open_mount(reader.mount.path))
+            chains = [
+                qos_chain(stack, kubelet, qos, reader)
+                for kubelet in self._kubelets.present(stack, root, reader)
+                for qos in QosClass
+            ]
+            return tuple(chain[-1].path for chain in chains if chain)
+
+    def read(self, path: str) -> Group:
+        """One cgroup. Raises GoneError when it isn't there (any more)."""
+        reader = self._reader()
+        mount = reader.mount.path
+        with opened(mount, names_of(path)) as folder:
+            group = reader.group(folder)
+            if path and None in sets_of(group) and folder.moved(mount):
+                raise GoneError(path, f"{mount}/{folder}: it was removed while it was read")
+            return group
+
+    def tasks_allowed(self, path: str) -> TasksAllowed:
+        """Where each task of one cgroup may run and take memory, by the host root's procfs.
+
+        Raises GoneError when the cgroup isn't there (any more).
+        """
+        mount = self.mount()
+        with opened(mount.path, names_of(path)) as folder:
+            try:
+                return read_allowed(folder, mount.names.threads, self._host_root / PROC_DIR)
+            except OSError as error:
+                what = f"{mount.path}: the tasks of {folder} can't be read"
+                if error.errno in GONE:
+                    raise GoneError(path, f"{what}: it has gone") from error
+                raise refused(path, what, error) from error
+
+    def write(self, path: str, file: File, ids: frozenset[int]) -> None:
+        """Write a set into a pod's cgroup or one inside it, in one write.
+
+        Its path is one that was found here, or is below the cgroupRoot that kubelet's
+        configuration names. Raises NeverWrittenError for an empty set and for any other cgroup,
+        and else a CgroupError that says what the kernel's refusal means.
+        """
+        parts = names_of(path)
+        if not self._kubelets.holds(parts, self._warn):
+            raise NeverWrittenError(
+                path, f"{shown(path)}: no pod's cgroup below kubelet's own: never written"
+            )
+        self._writer.write(self.mount(), parts, file, ids)
+
+    def _chain(self, stack: ExitStack, pod: Pod, reader: Reader) -> Chain:
+        root = stack.enter_context(open_mount(reader.mount.path))
+        try:
+            return self._kubelets.reach_pod(stack, root, pod, reader)
+        except ValueError as error:
+            raise SourceError(str(error)) from error
+
+    def _reader(self) -> Reader:
+        return Reader(self.mount(), self._warn)

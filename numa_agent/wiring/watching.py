@@ -1,0 +1,82 @@
+"""inotify in a thread of its own: it hands over which cgroups changed, and wakes the loop."""
+
+import threading
+from collections.abc import Callable, Iterable
+from pathlib import Path
+
+from numa_agent.core.errors import SourceError
+from numa_agent.host.cgroups import CpusetTree
+from numa_agent.host.watch import Kind, Role, Watch
+
+WAIT_SECONDS = 3600.0
+
+
+class CgroupWatch:
+    """Follows cgroups of one hierarchy; `wake` is called, in its thread, when one changed."""
+
+    def __init__(self, tree: CpusetTree, wake: Callable[[], None]) -> None:
+        """Start the thread. Raises SourceError where the process may open no more files."""
+        self._tree = tree
+        self._wake = wake
+        self._watch = Watch()
+        self._lock = threading.Lock()
+        self._changed: set[str] = set()
+        self._thread = threading.Thread(target=self._run, name="cgroup-watch", daemon=True)
+        self._thread.start()
+
+    def follow(self, paths: Iterable[str]) -> None:
+        """Follow these cgroups and no others; to ask again for one costs one system call."""
+        mount = self._mount()
+        if mount is None:
+            return
+        wanted = {mount / path for path in paths}
+        for path in sorted(wanted):
+            self._watch.follow(path, Role.CGROUP)
+        for path in self._watch.followed - wanted:
+            self._watch.forget(path)
+
+    def changed(self) -> frozenset[str]:
+        """The cgroups in which something happened since it was asked last."""
+        with self._lock:
+            found, self._changed = frozenset(self._changed), set()
+        return found
+
+    def parents(self) -> tuple[str, ...]:
+        """The cgroups in which pods' cgroups appear, none where there is no hierarchy."""
+        try:
+            return self._tree.parents()
+        except SourceError:
+            return ()
+
+    @property
+    def degraded(self) -> str | None:
+        """Why some cgroups can't be followed and are looked at by the passes alone."""
+        return self._watch.degraded
+
+    def close(self) -> None:
+        """End the thread."""
+        self._watch.close()
+        self._thread.join(timeout=1)
+
+    def _run(self) -> None:
+        while not self._watch.closed:
+            events = self._watch.events(WAIT_SECONDS)
+            mount = self._mount()
+            found = {
+                str(event.path.relative_to(mount))
+                for event in events
+                if mount is not None
+                and event.kind is not Kind.GONE
+                and event.path.is_relative_to(mount)
+            }
+            if found:
+                with self._lock:
+                    self._changed |= found
+                self._wake()
+
+    def _mount(self) -> Path | None:
+        """Where the hierarchy is, None where there is none: the pass itself says so."""
+        try:
+            return Path(self._tree.mount().path)
+        except SourceError:
+            return None

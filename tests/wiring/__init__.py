@@ -1,0 +1,1 @@
+"""The composition root: the agent joined with its edges."""

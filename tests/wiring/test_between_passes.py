@@ -1,0 +1,174 @@
+"""Between passes a cgroup that appears or is written to is bound at once: real inotify."""
+
+import shutil
+import time
+from collections.abc import Iterator
+from contextlib import ExitStack
+from dataclasses import dataclass, replace
+from pathlib import Path
+from threading import Event
+
+import pytest
+
+from numa_agent.agent import Binder, Ports, Seen, planned_of, read_all, run_pass
+from numa_agent.config import Config
+from numa_agent.core.report import Report
+from numa_agent.host.cgroups import CpusetTree
+from numa_agent.host.recorded import RecordedKernel
+from numa_agent.wiring.map import asking_nvml
+from numa_agent.wiring.passes import ports_of
+from numa_agent.wiring.watching import CgroupWatch
+from tests.recorded import machine
+
+OWN = "56-67,168-179"
+SHARED = "0-55,68-167,180-223"
+SECONDS = 10.0
+
+
+@dataclass
+class Node:
+    """A copy of the recorded two-socket machine, one pass taken, and what binds after it."""
+
+    root: Path
+    ports: Ports
+    binder: Binder
+    woken: Event
+    ahead: list[float]
+    """Seconds by which its clock is ahead of this computer's."""
+    report: Report | None = None
+
+    @property
+    def assigned(self) -> Path:
+        """The cgroup of the pod with CPUs of its own."""
+        (found,) = (self.root / "sys/fs/cgroup/kubepods.slice").glob("kubepods-pod*.slice")
+        return found
+
+    def take_pass(self) -> None:
+        failures: list[str] = []
+        now = read_all(self.ports.sources)
+        self.binder.know(planned_of(self.ports, now, failures))
+        self.report = run_pass(self.ports)
+        self.settle()
+
+    def settle(self) -> None:
+        """Take in what following and the pass itself told."""
+        while self.woken.wait(0.2):
+            self.woken.clear()
+            self.binder.work()
+
+    def work_until(self, done: str, file: Path) -> list[Seen]:
+        """What the binder did until a file holds a text."""
+        seen = []
+        end = time.monotonic() + SECONDS
+        while file.read_text().strip() != done:
+            assert time.monotonic() < end, f"{file} holds {file.read_text()!r}"
+            if self.woken.wait(0.1):
+                self.woken.clear()
+            seen.append(self.binder.work())
+        return seen
+
+
+@pytest.fixture
+def node(tmp_path: Path) -> Iterator[Node]:
+    root = tmp_path / "machine"
+    shutil.copytree(machine("two-socket-8gpu"), root, symlinks=True)
+    config = Config(host_root=root, live_root=Path("/"), node_name=None, kubeconfig=None)
+    woken = Event()
+    with ExitStack() as stack:
+        ask = stack.enter_context(asking_nvml(config))
+        ahead = [0.0]
+        ports = replace(
+            ports_of(config, ask, None, None), clock=lambda: time.monotonic() + ahead[0]
+        )
+        watch = CgroupWatch(CpusetTree(root), woken.set)
+        stack.callback(watch.close)
+        binder = Binder(ports.cpusets, watch, ports.drift, ports.options, ports.clock)
+        yield Node(root, ports, binder, woken, ahead)
+
+
+def cpus_of(group: Path) -> str:
+    return (group / "cpuset.cpus").read_text().strip()
+
+
+def writes(seen: list[Seen]) -> list[str]:
+    return [write.step.path.rpartition("/")[2] for each in seen for write in each.writes]
+
+
+def test_a_set_that_somebody_changes_is_put_back_without_a_pass(node: Node) -> None:
+    node.take_pass()
+    file = node.assigned / "cpuset.cpus"
+    assert cpus_of(node.assigned) == OWN
+    file.write_text("0-7\n")
+    seen = node.work_until(OWN, file)
+    assert writes(seen) == [node.assigned.name]
+    assert sum(node.ports.drift.counts.values()) == 1
+
+
+def test_a_pod_whose_cgroup_appears_after_the_pass_is_bound_at_once(node: Node) -> None:
+    away = node.root / "away"
+    shutil.move(node.assigned, away)
+    parent = node.root / "sys/fs/cgroup/kubepods.slice"
+    name = "kubepods-pod275ef510_9903_477e_8b7c_66bbd1930b1f.slice"
+    node.take_pass()
+    shutil.move(away, parent / name)
+    seen = node.work_until(OWN, parent / name / "cpuset.cpus")
+    assert writes(seen) == [name]
+    assert not any(each.unknown for each in seen)
+
+
+def test_a_pod_that_the_pass_didnt_know_asks_for_another_pass(node: Node) -> None:
+    node.take_pass()
+    (node.root / "sys/fs/cgroup/kubepods.slice/kubepods-podnew.slice").mkdir()
+    assert node.woken.wait(SECONDS)
+    seen = node.binder.work()
+    assert seen == Seen(unknown=True)
+
+
+def test_while_nothing_happens_nothing_is_done(node: Node) -> None:
+    node.take_pass()
+    assert not node.woken.wait(0.3)
+    assert node.binder.work() == Seen()
+
+
+def test_before_the_first_pass_and_after_one_that_may_not_bind_nothing_is_written(
+    node: Node,
+) -> None:
+    assert node.binder.work() == Seen()
+    assert node.binder.due() is None
+    node.take_pass()
+    node.binder.know(None)
+    (node.assigned / "cpuset.cpus").write_text("0-7\n")
+    node.woken.wait(0.3)
+    assert node.binder.work() == Seen()
+    assert cpus_of(node.assigned) == "0-7"
+
+
+def test_a_fight_ends_after_a_few_rounds_and_is_a_condition_of_the_next_pass(node: Node) -> None:
+    node.take_pass()
+    file = node.assigned / "cpuset.cpus"
+    rounds = 0
+    end = time.monotonic() + SECONDS
+    while time.monotonic() < end and rounds < 20:
+        RecordedKernel(node.root).put(file, "0-7\n")
+        node.ahead[0] += 60.0
+        node.woken.wait(0.5)
+        node.woken.clear()
+        node.binder.work()
+        if cpus_of(node.assigned) == "0-7":
+            break
+        rounds += 1
+    assert rounds == 5
+    report = run_pass(node.ports)
+    assert "drift-conflict" in {each.code for each in report.conditions}
+    assert cpus_of(node.assigned) == "0-7"
+    assert not report.good
+
+
+def test_shared_pods_are_kept_off_the_cpus_of_others(node: Node) -> None:
+    node.take_pass()
+    (shared,) = (node.root / "sys/fs/cgroup/kubepods.slice/kubepods-burstable.slice").glob(
+        "kubepods-burstable-pod9815*"
+    )
+    assert cpus_of(shared) == SHARED
+    (shared / "cpuset.cpus").write_text("0-223\n")
+    node.work_until(SHARED, shared / "cpuset.cpus")
