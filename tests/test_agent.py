@@ -7,7 +7,14 @@ from typing import NoReturn
 import pytest
 
 from numa_agent.agent import Kept, NodeSources, Ports, run_pass
-from numa_agent.core.cgroups import ContainerGroups, File, Group, PodGroups, Version
+from numa_agent.core.cgroups import (
+    ContainerGroups,
+    File,
+    Group,
+    PodGroups,
+    TasksAllowed,
+    Version,
+)
 from numa_agent.core.conditions import Condition
 from numa_agent.core.cpulist import CpuSet
 from numa_agent.core.drift import Drift
@@ -74,6 +81,9 @@ class Kernel:
         self.writes.append((path, ids))
         self.configured[path] = ids
         self.parent = self.shrinks_to
+
+    def tasks_allowed(self, path: str) -> TasksAllowed:
+        return TasksAllowed(tasks=(), unseen=0)
 
     def _group(self, path: str, parent: CpuSet) -> Group:
         held = self.configured.get(path, Ids())

@@ -10,6 +10,7 @@ from typing import Protocol
 
 from numa_agent.agent import binding
 from numa_agent.agent.binding import Cpusets, Planned
+from numa_agent.agent.mover import Mover
 from numa_agent.core.cgroups import PodGroups
 from numa_agent.core.cpusets import Options, desired, steps
 from numa_agent.core.drift import Drift
@@ -49,6 +50,7 @@ class Binder:
         drift: Drift,
         options: Options,
         clock: Callable[[], float],
+        mover: Mover | None = None,
     ) -> None:
         """Take the hierarchy, what tells of changes in it, and the memory of who changes sets."""
         self._cpusets = cpusets
@@ -56,6 +58,7 @@ class Binder:
         self._drift = drift
         self._options = options
         self._clock = clock
+        self._move = None if mover is None else mover.offer
         self._looks = Looks()
         self._planned: Planned | None = None
         self._pods: dict[str, Pod] = {}
@@ -132,7 +135,7 @@ class Binder:
                 if target.pod.uid in concerned
             ),
         )
-        writes, _ = binding.write(self._cpusets, now, self._drift, self._clock())
+        writes, _ = binding.write(self._cpusets, now, self._drift, self._clock(), self._move)
         return writes
 
     def _follow(self) -> None:

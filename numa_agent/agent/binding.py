@@ -1,22 +1,21 @@
-"""Binding in a pass: see what cgroups hold, decide, write step by step, look again.
+"""Binding in a pass: see what cgroups hold, decide, write step by step.
 
 A pod's faults are its own: its remaining steps rely on the one that failed, those of others don't.
 """
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Protocol
 
-from numa_agent.core.cgroups import ContainerGroups, File, Group, PodGroups
+from numa_agent.core.cgroups import File, PodGroups, TasksAllowed
 from numa_agent.core.conditions import Condition
-from numa_agent.core.cpulist import CpuSet, render
+from numa_agent.core.cpulist import render
 from numa_agent.core.cpusets import Desired, Inputs, Options, PodTarget, Step, desired, steps
 from numa_agent.core.drift import Do, Drift, Evidence, Suspect, likely_writer
 from numa_agent.core.errors import GoneError, SourceError
-from numa_agent.core.pods import Container, Pod
-from numa_agent.core.report import Proof, Write
-from numa_agent.core.verdict import judge
+from numa_agent.core.pods import Pod
+from numa_agent.core.report import Write
 
 
 class Cpusets(Protocol):
@@ -27,6 +26,9 @@ class Cpusets(Protocol):
 
     def write(self, path: str, file: File, ids: frozenset[int]) -> None:
         """Write a set into one cgroup's file. GoneError when it isn't there, else SourceError."""
+
+    def tasks_allowed(self, path: str) -> TasksAllowed:
+        """Where each task of one cgroup may run. GoneError when it isn't there."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -73,11 +75,16 @@ def plan(inputs: Inputs, options: Options) -> Planned:
 
 
 def write(
-    cpusets: Cpusets, planned: Planned, drift: Drift, now: float
+    cpusets: Cpusets,
+    planned: Planned,
+    drift: Drift,
+    now: float,
+    move: Callable[[Step], None] | None = None,
 ) -> tuple[tuple[Write, ...], tuple[Condition, ...]]:
     """Take the steps; what became of each, and which files somebody else keeps writing.
 
-    A cgroup that has gone is no fault and no write.
+    A cgroup that has gone is no fault and no write. Memory nodes are given to `move`, where there
+    is one: the kernel moves pages while they are written.
     """
     writes: list[Write] = []
     conditions: list[Condition] = []
@@ -85,12 +92,17 @@ def write(
         held_back = list(_held_back(target, own, planned.inputs, drift, now))
         conditions += held_back
         if not held_back:
-            writes += _written(cpusets, own, drift)
+            writes += _written(cpusets, own, drift, move)
     return tuple(writes), tuple(conditions)
 
 
-def _written(cpusets: Cpusets, own: Iterable[Step], drift: Drift) -> Iterator[Write]:
+def _written(
+    cpusets: Cpusets, own: Iterable[Step], drift: Drift, move: Callable[[Step], None] | None
+) -> Iterator[Write]:
     for step in own:
+        if step.file == "mems" and move is not None:
+            move(step)
+            continue
         try:
             cpusets.write(step.path, step.file, step.after)
         except GoneError:
@@ -141,62 +153,6 @@ def _evidence(file: str, pod: Pod, inputs: Inputs) -> Evidence:
         exclusive=None if state is None else state.by_pod.get(pod.cgroup_uid),
         systemd=".slice" in file,
     )
-
-
-def prove(
-    cpusets: Cpusets, planned: Planned, writes: Iterable[Write], failures: list[str]
-) -> tuple[Proof, ...]:
-    """The verdict on each running container with CPUs of its own, looked at after the writes."""
-    written = {write.step.pod for write in writes}
-    changed = [each for each in planned.inputs.pods if each.full_name in written]
-    observed = {**planned.inputs.observed, **observe(cpusets, changed, failures)}
-    topology = planned.inputs.topology
-    return tuple(
-        Proof(
-            pod=target.pod,
-            container=container,
-            verdict=judge(
-                cpus,
-                _in_force(observed.get(target.pod.uid), container),
-                topology,
-            ),
-        )
-        for target in planned.desired.targets
-        if target.exclusive
-        for container in target.pod.containers
-        if container.running
-        and container.id is not None
-        and (cpus := _decided(target, container.id)) is not None
-    )
-
-
-def _decided(target: PodTarget, container_id: str) -> CpuSet | None:
-    own = target.containers.get(container_id)
-    return target.cpus if own is None or own.cpus is None else own.cpus
-
-
-def _in_force(groups: PodGroups | None, container: Container) -> CpuSet | None:
-    """The CPUs that a container's processes may use: those of every group that has some."""
-    if groups is None:
-        return None
-    own = next((each for each in groups.containers if each.id == container.id), None)
-    if own is None:
-        return None
-    leaves = _populated(own)
-    sets = [group.effective_cpus for group in leaves]
-    known = [each for each in sets if each is not None]
-    return frozenset[int]().union(*known) if len(known) == len(sets) else None
-
-
-def _populated(container: ContainerGroups) -> list[Group]:
-    """The groups in which processes may be: the innermost ones, or the container's own."""
-    parents = {group.path.rpartition("/")[0] for group in container.nested}
-    inner = [
-        group
-        for group in container.nested
-        if group.path not in parents and group.populated is not False
-    ]
-    return inner or [container.group]
 
 
 def with_observed(inputs: Inputs, observed: Mapping[str, PodGroups]) -> Inputs:

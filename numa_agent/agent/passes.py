@@ -10,6 +10,8 @@ from dataclasses import dataclass, field, replace
 
 from numa_agent.agent import binding
 from numa_agent.agent.binding import Cpusets, Planned
+from numa_agent.agent.mover import Mover
+from numa_agent.agent.proving import prove
 from numa_agent.agent.publisher import sent
 from numa_agent.agent.sources import NodeSources, Readings, read_all, view_of
 from numa_agent.core.conditions import Condition
@@ -33,6 +35,7 @@ class Ports:
     became of it, None where there is nobody to send it to. `tell` makes an Event of a condition,
     and raises SourceError where it can't. `damaged` gives, once, the sentences that name what of
     cgroups couldn't be read. `planned` hears what is bound in the pass, None where nothing may be.
+    `mover` writes memory nodes in its own time; without one they are written in the pass.
     """
 
     sources: NodeSources
@@ -44,6 +47,7 @@ class Ports:
     drift: Drift
     clock: Callable[[], float] = time.monotonic
     planned: Callable[[Planned | None], None] = _nobody
+    mover: Mover | None = None
     options: Options = field(default_factory=Options)
 
 
@@ -63,7 +67,7 @@ def run_pass(ports: Ports) -> Report:
     bound = planned if _may_bind(now, failures) else None
     ports.planned(bound)
     writes, fights = _written(ports, bound)
-    proofs = () if bound is None else binding.prove(ports.cpusets, bound, writes, failures)
+    proofs = () if bound is None else prove(ports.cpusets, bound, writes, failures)
     failures += dict.fromkeys(ports.damaged())
     pods = now.pods.values
     return Report(
@@ -103,7 +107,17 @@ def _written(
 ) -> tuple[tuple[Write, ...], tuple[Condition, ...]]:
     if planned is None:
         return (), ()
-    return binding.write(ports.cpusets, planned, ports.drift, ports.clock())
+    mover = ports.mover
+    writes, fights = binding.write(
+        ports.cpusets,
+        planned,
+        ports.drift,
+        ports.clock(),
+        None if mover is None else mover.offer,
+    )
+    if mover is None:
+        return writes, fights
+    return (*mover.done(), *writes), (*fights, *mover.conditions())
 
 
 def _may_bind(now: Readings, failures: list[str]) -> bool:

@@ -64,7 +64,7 @@ def found(report: Report) -> Iterator[str]:
             proof.pod.full_name,
             proof.container.name,
             proof.verdict.alignment,
-            proof.verdict.reason,
+            "; ".join([proof.verdict.reason, *proof.notes]),
         )
         for proof in report.proofs
     ]

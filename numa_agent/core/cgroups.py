@@ -42,6 +42,27 @@ class Group:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class TaskAllowed:
+    """One task (thread) by its id, and its masks; each None where the kernel doesn't tell it."""
+
+    id: int
+    cpus: CpuSet | None
+    mems: MemSet | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TasksAllowed:
+    """The tasks of one cgroup, those inside it not among them, by id.
+
+    `unseen` counts tasks that are in it and can't be read here, so that nothing is known of them:
+    those of another PID namespace, those that are hidden, and what is past a bound.
+    """
+
+    tasks: tuple[TaskAllowed, ...]
+    unseen: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ContainerGroups:
     """A container's cgroup and those inside it, each parent before its children.
 

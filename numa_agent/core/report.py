@@ -25,11 +25,18 @@ class Write:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Proof:
-    """The verdict on one container with CPUs of its own."""
+    """The verdict on one container with CPUs of its own.
+
+    `tasks_seen` are those whose masks were read, `tasks_unseen` those that are hidden from here.
+    `notes` say what limits the container, and what its tasks' own masks do.
+    """
 
     pod: Pod
     container: Container
     verdict: Verdict
+    tasks_seen: int = 0
+    tasks_unseen: int = 0
+    notes: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -152,4 +159,7 @@ def _proof(proof: Proof) -> Json:
         "reason": verdict.reason,
         "decided": render(verdict.decided),
         "effective": None if verdict.effective is None else render(verdict.effective),
+        "tasks_seen": proof.tasks_seen,
+        "tasks_unseen": proof.tasks_unseen,
+        "notes": list(proof.notes),
     }

@@ -8,10 +8,10 @@ from dataclasses import replace
 from threading import Event
 from typing import TYPE_CHECKING
 
-from numa_agent.agent import Binder, News, NodeSources, Ports, run_forever, run_pass
+from numa_agent.agent import Binder, Mover, News, NodeSources, Ports, run_forever, run_pass
 from numa_agent.config import Config
 from numa_agent.core.conditions import Condition
-from numa_agent.core.cpusets import Mems, Options
+from numa_agent.core.cpusets import Mems, Options, Step
 from numa_agent.core.drift import Drift
 from numa_agent.core.publishing import Published, publish
 from numa_agent.core.report import Report
@@ -66,13 +66,30 @@ def run_on(config: Config, tell: Tell) -> None:
         tree = CpusetTree(config.host_root, lambda: _cgroup_root(ports.sources))
         watch = CgroupWatch(tree, wake.set)
         stack.callback(watch.close)
+        mover = _mover(config, ports) if config.mems == "migrate" else None
+        if mover is not None:
+            stack.callback(mover.close)
+            ports = replace(ports, mover=mover)
         run_forever(
             ports,
             tell=counted,
             wait=wait,
             random=random.random,
-            binder=Binder(ports.cpusets, watch, ports.drift, ports.options, ports.clock),
+            binder=Binder(ports.cpusets, watch, ports.drift, ports.options, ports.clock, mover),
         )
+
+
+def _mover(config: Config, ports: Ports) -> Mover:
+    """What moves pods' pages, with a hierarchy of its own: a thread uses no other's."""
+    put = RecordedKernel(config.host_root).put if is_recorded(config.host_root) else None
+    tree = CpusetTree(config.host_root, lambda: _cgroup_root(ports.sources), put)
+
+    def write(step: Step) -> None:
+        # Only what was found may be written.
+        tree.parents()
+        tree.write(step.path, step.file, step.after)
+
+    return Mover(write)
 
 
 def _served(config: Config, tell: Tell) -> Tell:

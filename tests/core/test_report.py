@@ -27,6 +27,7 @@ PROOF = Proof(
     container=POD.containers[0],
     verdict=judge(cpus("0-3"), cpus("0-3"), TWO_NODES),
 )
+TASKS = {"tasks_seen": 0, "tasks_unseen": 0, "notes": []}
 ALONE = LeftAlone(pod=pod(3), code="opted-out", message="off")
 REFUSAL = Refusal(pod=pod(2), code="malformed", message="odd")
 
@@ -134,6 +135,7 @@ def test_programs_read_the_same_with_sets_as_kernel_lists() -> None:
                 "reason": "CPUs 0-3 are in force, all in node 0",
                 "decided": "0-3",
                 "effective": "0-3",
+                **TASKS,
             },
             {
                 "pod": "shop/p1",
@@ -142,6 +144,7 @@ def test_programs_read_the_same_with_sets_as_kernel_lists() -> None:
                 "reason": "its cgroup wasn't found, so the CPUs in force were not seen",
                 "decided": "0-5",
                 "effective": None,
+                **TASKS,
             },
         ],
         "problems": ["p"],

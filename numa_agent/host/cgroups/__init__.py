@@ -16,7 +16,6 @@ from numa_agent.host.cgroups.errors import (
 )
 from numa_agent.host.cgroups.folder import Warn, put_to_kernel
 from numa_agent.host.cgroups.mount import Mount
-from numa_agent.host.cgroups.tasks import TaskAllowed, TasksAllowed
 from numa_agent.host.cgroups.tree import CpusetTree
 from numa_agent.host.cgroups.writing import File, Put
 
@@ -33,8 +32,6 @@ __all__ = [
     "Put",
     "ReadOnlyError",
     "RefusedError",
-    "TaskAllowed",
-    "TasksAllowed",
     "Warn",
     "put_to_kernel",
 ]

@@ -6,12 +6,11 @@ proc_pid_status(5), `Cpus_allowed_list` and `Mems_allowed_list`; a mask of the t
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 
 from numa_agent.core import cpulist
-from numa_agent.core.cgroups import MemSet
+from numa_agent.core.cgroups import TaskAllowed, TasksAllowed
 from numa_agent.core.cpulist import CpuSet
 from numa_agent.host.cgroups.folder import Folder, read_file
 
@@ -23,27 +22,6 @@ _STATUS_LIMIT = 1 << 17
 _PROCESSES = "cgroup.procs"
 _ALLOWED = re.compile(r"^(Cpus|Mems)_allowed_list:[ \t]*([^\n]*)$", re.MULTILINE)
 _NAMESPACES = re.compile(r"^NSpid:[ \t]*(.*)$", re.MULTILINE)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TaskAllowed:
-    """One task (thread) by its id, and its masks; each None where the kernel doesn't tell it."""
-
-    id: int
-    cpus: CpuSet | None
-    mems: MemSet | None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TasksAllowed:
-    """The tasks of one cgroup, those inside it not among them, by id.
-
-    `unseen` counts tasks that are in it and can't be read here, so that nothing is known of them:
-    those of another PID namespace, those that are hidden, and what is past MAX_TASKS.
-    """
-
-    tasks: tuple[TaskAllowed, ...]
-    unseen: int
 
 
 def read_allowed(folder: Folder, threads: str, proc: Path) -> TasksAllowed:

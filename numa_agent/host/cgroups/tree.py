@@ -9,7 +9,7 @@ from contextlib import ExitStack
 from pathlib import Path
 
 from numa_agent.config import CGROUP_DIR
-from numa_agent.core.cgroups import Group, PodGroups
+from numa_agent.core.cgroups import Group, PodGroups, TasksAllowed
 from numa_agent.core.errors import SourceError
 from numa_agent.core.pods import Pod, QosClass
 from numa_agent.host.cgroups.errors import GoneError, NeverWrittenError, ReadOnlyError, refused
@@ -27,7 +27,7 @@ from numa_agent.host.cgroups.kubelets import Kubelets, liveliest, pod_folders, q
 from numa_agent.host.cgroups.mount import PROC_DIR, Mount, find_mount
 from numa_agent.host.cgroups.pods import check_placed, read_pod
 from numa_agent.host.cgroups.reading import Reader, sets_of
-from numa_agent.host.cgroups.tasks import TasksAllowed, read_allowed
+from numa_agent.host.cgroups.tasks import read_allowed
 from numa_agent.host.cgroups.writing import File, Put, Writer
 
 

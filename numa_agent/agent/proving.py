@@ -1,0 +1,122 @@
+"""Proving in a pass: what each container with CPUs of its own has, looked at after writing."""
+
+from collections.abc import Iterable, Iterator
+
+from numa_agent.agent.binding import Cpusets, Planned, observe
+from numa_agent.core.cgroups import ContainerGroups, Group, PodGroups, TaskAllowed
+from numa_agent.core.cpulist import CpuSet, render
+from numa_agent.core.cpusets import PodTarget
+from numa_agent.core.errors import SourceError
+from numa_agent.core.pods import Container
+from numa_agent.core.report import Proof, Write
+from numa_agent.core.verdict import judge
+
+
+def prove(
+    cpusets: Cpusets, planned: Planned, writes: Iterable[Write], failures: list[str]
+) -> tuple[Proof, ...]:
+    """The verdict on each running container with CPUs of its own."""
+    written = {write.step.pod for write in writes}
+    changed = [each for each in planned.inputs.pods if each.full_name in written]
+    observed = {**planned.inputs.observed, **observe(cpusets, changed, failures)}
+    return tuple(
+        _proof(cpusets, planned, target, container, cpus, observed.get(target.pod.uid))
+        for target in planned.desired.targets
+        if target.exclusive
+        for container in target.pod.containers
+        if container.running
+        and container.id is not None
+        and (cpus := _decided(target, container.id)) is not None
+    )
+
+
+def _decided(target: PodTarget, container_id: str) -> CpuSet | None:
+    own = target.containers.get(container_id)
+    return target.cpus if own is None or own.cpus is None else own.cpus
+
+
+def _proof(
+    cpusets: Cpusets,
+    planned: Planned,
+    target: PodTarget,
+    container: Container,
+    cpus: CpuSet,
+    groups: PodGroups | None,
+) -> Proof:
+    own = None if groups is None else _of(groups, container)
+    leaves = [] if own is None else _populated(own)
+    effective = _in_force(leaves)
+    seen, unseen = _tasks(cpusets, leaves)
+    notes = [*_limits(groups, own, cpus), *_masks(seen, effective)]
+    if unseen:
+        notes.append(f"{unseen} of its tasks aren't seen from here")
+    return Proof(
+        pod=target.pod,
+        container=container,
+        verdict=judge(cpus, effective, planned.inputs.topology),
+        tasks_seen=len(seen),
+        tasks_unseen=unseen,
+        notes=tuple(notes),
+    )
+
+
+def _of(groups: PodGroups, container: Container) -> ContainerGroups | None:
+    return next((each for each in groups.containers if each.id == container.id), None)
+
+
+def _populated(container: ContainerGroups) -> list[Group]:
+    """The groups in which processes may be: the innermost ones, or the container's own."""
+    parents = {group.path.rpartition("/")[0] for group in container.nested}
+    inner = [
+        group
+        for group in container.nested
+        if group.path not in parents and group.populated is not False
+    ]
+    return inner or [container.group]
+
+
+def _in_force(leaves: Iterable[Group]) -> CpuSet | None:
+    """The CPUs of every group together, None where one can't be read or there is none."""
+    sets = [group.effective_cpus for group in leaves]
+    known = [each for each in sets if each is not None]
+    if not sets or len(known) != len(sets):
+        return None
+    return frozenset[int]().union(*known)
+
+
+def _tasks(cpusets: Cpusets, leaves: Iterable[Group]) -> tuple[list[TaskAllowed], int]:
+    """The tasks of the groups whose masks are seen, and how many aren't."""
+    seen: list[TaskAllowed] = []
+    unseen = 0
+    for group in leaves:
+        try:
+            allowed = cpusets.tasks_allowed(group.path)
+        except SourceError:
+            continue
+        seen += allowed.tasks
+        unseen += allowed.unseen
+    return seen, unseen
+
+
+def _limits(groups: PodGroups | None, own: ContainerGroups | None, cpus: CpuSet) -> Iterator[str]:
+    """Which cgroup above a container, the highest first, has less than was decided for it."""
+    if groups is None or own is None:
+        return
+    for group in (*groups.above, groups.group, own.group):
+        effective = group.effective_cpus
+        if effective is not None and not cpus <= effective:
+            yield f"{group.path or 'the root'} has CPUs {render(effective)} only"
+            return
+
+
+def _masks(tasks: Iterable[TaskAllowed], effective: CpuSet | None) -> Iterator[str]:
+    """Where the tasks' own masks (sched_setaffinity) make less, or more, of the set."""
+    masks = [each.cpus for each in tasks if each.cpus is not None]
+    if effective is None or not masks:
+        return
+    outside = frozenset[int]().union(*masks) - effective
+    if outside:
+        yield f"a task may run on CPUs {render(outside)}, outside its cgroup's set"
+    elif all(mask < effective for mask in masks):
+        kept = frozenset[int]().union(*masks)
+        yield f"every task keeps to CPUs {render(kept)} by a mask of its own or an inherited one"

@@ -1,0 +1,141 @@
+"""What each container with CPUs of its own really has: sets in force, tasks' masks, who limits."""
+
+from dataclasses import dataclass, field, replace
+
+import pytest
+
+from numa_agent.agent.binding import Planned
+from numa_agent.agent.proving import prove
+from numa_agent.core.cgroups import (
+    ContainerGroups,
+    File,
+    Group,
+    PodGroups,
+    TaskAllowed,
+    TasksAllowed,
+    Version,
+)
+from numa_agent.core.cpusets import Inputs, Options, desired
+from numa_agent.core.decision import decide
+from numa_agent.core.errors import GoneError
+from numa_agent.core.pods import Pod
+from numa_agent.core.report import Proof
+from numa_agent.core.verdict import Alignment
+from tests.machine_tree import TWO_NODES, container_id, cpus, pod
+
+ASSIGNED = pod(1, "0-3")
+
+
+def group(path: str, effective: str, *, populated: bool = True) -> Group:
+    return Group(
+        path=path,
+        cpus=cpus(""),
+        effective_cpus=cpus(effective),
+        mems=frozenset(),
+        effective_mems=frozenset({0, 1}),
+        populated=populated,
+    )
+
+
+def groups(effective: str, *nested: Group, above: str = "0-7", pods: str = "0-7") -> PodGroups:
+    own = group("kubepods/p1/c1", effective)
+    return PodGroups(
+        version=Version.V2,
+        above=(group("", "0-7"), group("kubepods", above)),
+        group=group("kubepods/p1", pods),
+        containers=(ContainerGroups(id=container_id(1), group=own, nested=nested),),
+    )
+
+
+@dataclass
+class Cpusets:
+    """Pods' cgroups that don't change, and the masks of the tasks in them by path."""
+
+    found: PodGroups | None
+    masks: dict[str, list[str]] = field(default_factory=dict)
+    unseen: int = 0
+    gone: bool = False
+
+    def find(self, _pod: Pod) -> PodGroups | None:
+        return self.found
+
+    def write(self, path: str, file: File, ids: frozenset[int]) -> None:
+        raise AssertionError(f"{path} {file} {ids} is written")
+
+    def tasks_allowed(self, path: str) -> TasksAllowed:
+        if self.gone:
+            raise GoneError(path)
+        tasks = [
+            TaskAllowed(id=number, cpus=cpus(mask), mems=None)
+            for number, mask in enumerate(self.masks.get(path, []), start=1)
+        ]
+        return TasksAllowed(tasks=tuple(tasks), unseen=self.unseen)
+
+
+def proved(cpusets: Cpusets, of: Pod = ASSIGNED) -> Proof:
+    said = decide(of)
+    assert said is not None
+    observed = {} if cpusets.found is None else {of.uid: groups("0-7")}
+    inputs = Inputs(pods=[of], decisions={of.uid: said}, topology=TWO_NODES, observed=observed)
+    planned = Planned(inputs=inputs, desired=desired(inputs, Options()), steps=())
+    if cpusets.found is not None:
+        after = replace(inputs, observed={of.uid: cpusets.found})
+        planned = replace(planned, inputs=after)
+    (proof,) = prove(cpusets, planned, (), [])
+    return proof
+
+
+def test_a_container_that_has_its_cpus_is_aligned_and_says_nothing_more() -> None:
+    proof = proved(Cpusets(groups("0-3"), {"kubepods/p1/c1": ["0-3", "0-3"]}))
+    assert proof.verdict.alignment is Alignment.ALIGNED
+    assert (proof.tasks_seen, proof.tasks_unseen, proof.notes) == (2, 0, ())
+
+
+def test_tasks_that_are_hidden_are_said_to_be_unseen_and_never_fine() -> None:
+    proof = proved(Cpusets(groups("0-3"), unseen=3))
+    assert (proof.tasks_seen, proof.tasks_unseen) == (0, 3)
+    assert proof.notes == ("3 of its tasks aren't seen from here",)
+
+
+@pytest.mark.parametrize(
+    ("found", "said"),
+    [
+        (groups("0-1", above="0-1", pods="0-1"), "kubepods has CPUs 0-1 only"),
+        (groups("0-1", pods="0-1"), "kubepods/p1 has CPUs 0-1 only"),
+        (groups("0-1"), "kubepods/p1/c1 has CPUs 0-1 only"),
+    ],
+)
+def test_the_highest_cgroup_that_has_less_is_named(found: PodGroups, said: str) -> None:
+    proof = proved(Cpusets(found))
+    assert proof.notes == (said,)
+    assert not proof.verdict.kept
+
+
+def test_a_mask_that_all_tasks_have_is_told() -> None:
+    proof = proved(Cpusets(groups("0-3"), {"kubepods/p1/c1": ["0-1", "2"]}))
+    assert proof.notes == (
+        "every task keeps to CPUs 0-2 by a mask of its own or an inherited one",
+    )
+    some = proved(Cpusets(groups("0-3"), {"kubepods/p1/c1": ["0-1", "0-3"]}))
+    assert some.notes == ()
+
+
+def test_a_task_outside_its_cgroups_set_is_told() -> None:
+    proof = proved(Cpusets(groups("0-3"), {"kubepods/p1/c1": ["0-3", "6"]}))
+    assert proof.notes == ("a task may run on CPUs 6, outside its cgroup's set",)
+
+
+def test_processes_in_nested_groups_are_looked_at_where_they_are() -> None:
+    # crun puts them in `container/`; a group without a process doesn't count.
+    inner = group("kubepods/p1/c1/container", "0-3")
+    empty = group("kubepods/p1/c1/other", "0-7", populated=False)
+    found = groups("0-7", inner, empty)
+    proof = proved(Cpusets(found, {"kubepods/p1/c1/container": ["0-3"]}))
+    assert proof.verdict.effective == cpus("0-3")
+    assert proof.tasks_seen == 1
+
+
+def test_a_container_that_goes_while_it_is_looked_at_costs_nothing() -> None:
+    proof = proved(Cpusets(groups("0-3"), gone=True))
+    assert (proof.tasks_seen, proof.tasks_unseen) == (0, 0)
+    assert proof.verdict.alignment is Alignment.ALIGNED
