@@ -46,6 +46,11 @@ SEARCH_PATH = f"{os.environ.get('PATH', os.defpath)}:/usr/sbin:/sbin"
 
 INIT = Path(__file__).with_name("init.sh")
 
+KEYRING = "/usr/share/keyrings/debian-archive-keyring.gpg"
+
+SANDBOX = ("-o", "APT::Sandbox::User=root")
+"""The user that apt downloads as can't write to our folders, and apt would only warn of it."""
+
 DOWNLOAD_SECONDS = 180
 """How long fetching the package lists may take, and the package; the other commands get 60 s."""
 
@@ -82,14 +87,16 @@ def missing_packages() -> list[str]:
     return sorted(set(missing))
 
 
-def ready(cache: Path) -> Kernel:
+def ready(cache: Path, suite: str = "") -> Kernel:
     """The kernel in `cache`, built there first if none is; raises KernelError when that fails.
 
     A kernel that is there is used as it is, without a look at the network. Its folder appears
-    whole or not at all, so that two test runs may build at once.
+    whole or not at all, so that two test runs may build at once. `suite` asks for the kernel of
+    another Debian, such as `bullseye`, which has a folder of its own in `cache`.
     """
-    built = sorted(cache.glob(f"*-{_recipe()}"))
-    return Kernel(folder=built[-1] if built else _build(cache))
+    home = cache / suite
+    built = sorted(home.glob(f"*-{_recipe()}"))
+    return Kernel(folder=built[-1] if built else _build(home, suite))
 
 
 def _recipe() -> str:
@@ -97,13 +104,13 @@ def _recipe() -> str:
     return hashlib.sha256(INIT.read_bytes() + Path(__file__).read_bytes()).hexdigest()[:8]
 
 
-def _build(cache: Path) -> Path:
+def _build(cache: Path, suite: str) -> Path:
     """Download, unpack and build in a temporary folder, then give the result its name."""
     cache.mkdir(parents=True, exist_ok=True)
     with TemporaryDirectory(dir=cache, prefix="building-") as name:
         work = Path(name)
         package = work / "package"
-        _run("dpkg", "-x", _downloaded(work), package)
+        _run("dpkg", "-x", _downloaded(work, suite), package)
         # Debian 13 moved lib below usr.
         base = package / "usr" if (package / "usr/lib/modules").is_dir() else package
         [release] = (folder.name for folder in base.glob("lib/modules/*"))
@@ -129,8 +136,10 @@ def _named(product: Path, target: Path) -> Path:
     return target
 
 
-def _downloaded(folder: Path) -> Path:
+def _downloaded(folder: Path, suite: str) -> Path:
     """The kernel's package file, downloaded to `folder`."""
+    if suite:
+        return _fetched(folder, _lists_of(suite, folder / "apt"))
     try:
         return _fetched(folder)
     except KernelError:
@@ -141,14 +150,36 @@ def _downloaded(folder: Path) -> Path:
     return _fetched(folder)
 
 
-def _fetched(folder: Path) -> Path:
-    depends = _text("apt-cache", "depends", PACKAGE)
+def _lists_of(suite: str, folder: Path) -> tuple[str, ...]:
+    """Options that make apt see nothing but `suite`, from the mirror that this host takes its own
+    Debian from. The lists are in `folder`; this host's stay as they are.
+    """
+    targets = ("indextargets", "--format", "$(REPO_URI)", "Created-By: Packages", "Label: Debian")
+    mirrors = _text("apt-get", *targets).split()
+    if not mirrors:
+        raise KernelError(f"apt knows no mirror of Debian to take {suite} from")
+    for name in ("lists/partial", "cache/archives/partial"):
+        (folder / name).mkdir(parents=True)
+    (folder / "list").write_text(f"deb [signed-by={KEYRING}] {mirrors[0]} {suite} main\n")
+    settings = {
+        "Dir::Etc::SourceList": folder / "list",
+        "Dir::Etc::SourceParts": "/dev/null",
+        "Dir::State::Lists": folder / "lists",
+        "Dir::Cache": folder / "cache",
+        "Acquire::Languages": "none",
+    }
+    options = tuple(word for name in settings for word in ("-o", f"{name}={settings[name]}"))
+    _run("apt-get", "-q", *SANDBOX, *options, "update", seconds=DOWNLOAD_SECONDS)
+    return options
+
+
+def _fetched(folder: Path, options: tuple[str, ...] = ()) -> Path:
+    depends = _text("apt-cache", *options, "depends", PACKAGE)
     names = [line.split()[-1] for line in depends.splitlines() if "Depends:" in line]
     if not names:
         raise KernelError(f"apt-cache knows no dependency of {PACKAGE}: {depends!r}")
-    # The user that apt downloads as can't write here, and apt would only warn of it.
-    sandbox = ("-o", "APT::Sandbox::User=root")
-    _run("apt-get", "-q", *sandbox, "download", names[0], folder=folder, seconds=DOWNLOAD_SECONDS)
+    download = ("apt-get", "-q", *SANDBOX, *options, "download", names[0])
+    _run(*download, folder=folder, seconds=DOWNLOAD_SECONDS)
     [package] = folder.glob("linux-image-*.deb")
     return package
 

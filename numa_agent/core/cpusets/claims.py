@@ -82,9 +82,10 @@ def _round(
         said, why_alone = inputs.decisions.get(pod.uid), alone.get(pod.uid)
         if said is None:
             continue
-        fault = _beside_kubelet(pod, said, inputs, why_alone)
-        fault = fault or _fault(pod, said, inputs, options, holders)
-        if fault is not None and pod.uid in follow and isinstance(said, Assignment):
+        kubelet_s = _beside_kubelet(pod, said, inputs, why_alone)
+        fault = kubelet_s or _fault(pod, said, inputs, options, holders)
+        stays = pod.uid in follow and kubelet_s is None
+        if fault is not None and stays and isinstance(said, Assignment):
             # It runs there: moving it away would help nobody but a pod that was there first.
             taken = _taken(pod, said, holders)
             if taken is None and why_alone is None:

@@ -108,6 +108,16 @@ def test_what_a_scheduler_decides_for_a_pod_of_kubelet_s_is_refused() -> None:
     assert (answer.targets, answer.left_alone, answer.assigned) == ((), (), {})
 
 
+def test_a_pod_of_kubelet_s_that_happens_to_have_what_was_decided_is_still_kubelet_s() -> None:
+    seen = {1: v2(1, containers={1: "4-5"})}
+    state = static("0-3,6-7", p1="4-5")
+    answer = wanted(pod(1), said={1: own("4-5")}, seen=seen, kubelet=state)
+    assert refusal(answer).code == "kubelet-exclusive"
+    seen = {1: v1(1, {1: "0-1"})}
+    answer = wanted(pod(1), said={1: own("0-1")}, seen=seen, kubelet=static("0-7"))
+    assert (refusal(answer).code, answer.assigned) == ("kubelet-static", {})
+
+
 def test_a_pod_is_known_as_kubelet_s_by_its_container_s_id_as_well() -> None:
     # kubelet up to 1.17 wrote only those.
     old = CpuManagerState(
