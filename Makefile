@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test check lint types imports format bench fixtures proto lock clean
+.PHONY: help demo test test-vm-all check lint types imports format bench fixtures proto lock clean
 
 help: ## List the targets
 	@awk -F':.*## ' '/^[a-z-]+:.*## /{printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -22,6 +22,11 @@ test: $(READY) ## Run every test, those on a real kernel and a real API server i
 	  qemu-system-x86_64=qemu-system-x86 busybox=busybox-static depmod=kmod cpio=cpio zstd=zstd \
 	  openssl=openssl setpriv=util-linux
 	$(BIN)/pytest
+
+test-vm-all: $(READY) ## Run the tests on real kernels with every kernel that Debian has: 5.10, 6.1, 6.12
+	@tools/debian.sh "the tests boot a NUMA machine in QEMU" \
+	  qemu-system-x86_64=qemu-system-x86 busybox=busybox-static depmod=kmod cpio=cpio zstd=zstd
+	$(BIN)/pytest -m vm --all-kernels
 
 lint: $(READY) ## Check style and import rules
 	$(BIN)/ruff format --check

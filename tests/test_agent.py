@@ -85,6 +85,9 @@ class Kernel:
     def tasks_allowed(self, path: str) -> TasksAllowed:
         return TasksAllowed(tasks=(), unseen=0)
 
+    def quota(self, path: str) -> float | None:
+        return None
+
     def _group(self, path: str, parent: CpuSet) -> Group:
         held = self.configured.get(path, Ids())
         return Group(

@@ -55,6 +55,10 @@ class Cpusets:
     masks: dict[str, list[str]] = field(default_factory=dict)
     unseen: int = 0
     gone: bool = False
+    quotas: dict[str, float] = field(default_factory=dict)
+
+    def quota(self, path: str) -> float | None:
+        return self.quotas.get(path)
 
     def find(self, _pod: Pod) -> PodGroups | None:
         return self.found
@@ -133,6 +137,14 @@ def test_processes_in_nested_groups_are_looked_at_where_they_are() -> None:
     proof = proved(Cpusets(found, {"kubepods/p1/c1/container": ["0-3"]}))
     assert proof.verdict.effective == cpus("0-3")
     assert proof.tasks_seen == 1
+
+
+def test_a_cpu_quota_of_the_pod_or_the_container_is_told_the_smaller_one() -> None:
+    quotas = {"kubepods/p1": 4.0, "kubepods/p1/c1": 2.5}
+    proof = proved(Cpusets(groups("0-3"), quotas=quotas))
+    assert proof.cpu_quota == 2.5
+    assert proof.notes == ("a CPU quota of 2.5 CPUs may throttle it",)
+    assert proof.verdict.kept
 
 
 def test_a_container_that_goes_while_it_is_looked_at_costs_nothing() -> None:

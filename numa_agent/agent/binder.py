@@ -123,7 +123,8 @@ class Binder:
 
     def _bind(self, planned: Planned, uids: Iterable[str], *, anew: bool) -> tuple[Write, ...]:
         """Write what these pods' cgroups lack; decided anew where a pod came."""
-        inputs = replace(planned.inputs, observed=dict(self._observed))
+        before = planned.desired.assigned
+        inputs = replace(planned.inputs, observed=dict(self._observed), before=before)
         wanted = desired(inputs, self._options) if anew else planned.desired
         concerned = frozenset(uids)
         self._planned = replace(planned, inputs=inputs, desired=wanted)

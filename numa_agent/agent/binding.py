@@ -30,6 +30,9 @@ class Cpusets(Protocol):
     def tasks_allowed(self, path: str) -> TasksAllowed:
         """Where each task of one cgroup may run. GoneError when it isn't there."""
 
+    def quota(self, path: str) -> float | None:
+        """The CPUs' worth of time that a cgroup may use, None where it isn't bounded or told."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Planned:
@@ -106,7 +109,8 @@ def _written(
         try:
             cpusets.write(step.path, step.file, step.after)
         except GoneError:
-            return
+            # One container that has gone leaves the others' steps legal.
+            continue
         except SourceError as error:
             drift.refused(_file(step))
             yield Write(step=step, error=str(error))

@@ -5,7 +5,7 @@ to it: a source that is read, a plain callable for one method, a Protocol for mo
 """
 
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
 from numa_agent.agent import binding
@@ -15,12 +15,20 @@ from numa_agent.agent.proving import prove
 from numa_agent.agent.publisher import sent
 from numa_agent.agent.sources import NodeSources, Readings, read_all, view_of
 from numa_agent.core.conditions import Condition
+from numa_agent.core.cpulist import CpuSet
 from numa_agent.core.cpusets import Desired, Mems, Options
 from numa_agent.core.drift import Drift
 from numa_agent.core.errors import SourceError
 from numa_agent.core.publishing import Published
 from numa_agent.core.report import Publication, Report, Write
 from numa_agent.core.view import Json, Rendering, View
+
+
+@dataclass(slots=True)
+class Memory:
+    """What the last pass gave to whom, by pod uid; None before the first."""
+
+    assigned: Mapping[str, CpuSet] | None = None
 
 
 def _nobody(_: Planned | None) -> None:
@@ -48,6 +56,7 @@ class Ports:
     clock: Callable[[], float] = time.monotonic
     planned: Callable[[Planned | None], None] = _nobody
     mover: Mover | None = None
+    memory: Memory = field(default_factory=Memory)
     options: Options = field(default_factory=Options)
 
 
@@ -66,6 +75,8 @@ def run_pass(ports: Ports) -> Report:
     _tell(ports, rivals, failures)
     bound = planned if _may_bind(now, failures) else None
     ports.planned(bound)
+    if bound is not None:
+        ports.memory.assigned = bound.desired.assigned
     writes, fights = _written(ports, bound)
     proofs = () if bound is None else prove(ports.cpusets, bound, writes, failures)
     failures += dict.fromkeys(ports.damaged())
@@ -99,7 +110,8 @@ def planned_of(ports: Ports, now: Readings, failures: list[str]) -> Planned | No
     observed = binding.observe(ports.cpusets, inputs.pods, failures)
     nodes = [node.id for node in now.topology.nodes]
     free = {} if ports.options.mems is Mems.OFF else ports.sources.free_memory(nodes)
-    return binding.plan(replace(inputs, observed=observed, free_memory=free), ports.options)
+    known = replace(inputs, observed=observed, free_memory=free, before=ports.memory.assigned)
+    return binding.plan(known, ports.options)
 
 
 def _written(

@@ -49,15 +49,29 @@ def _proof(
     seen, unseen = _tasks(cpusets, leaves)
     notes = [*_limits(groups, own, cpus), *_masks(seen, effective)]
     if unseen:
-        notes.append(f"{unseen} of its tasks aren't seen from here")
+        notes.append(f"{unseen} of its tasks {'isn' if unseen == 1 else 'aren'}'t seen from here")
+    quota = _quota(cpusets, groups, own)
+    if quota is not None:
+        notes.append(f"a CPU quota of {quota:g} CPUs may throttle it")
     return Proof(
         pod=target.pod,
         container=container,
         verdict=judge(cpus, effective, planned.inputs.topology),
         tasks_seen=len(seen),
         tasks_unseen=unseen,
+        cpu_quota=quota,
         notes=tuple(notes),
     )
+
+
+def _quota(
+    cpusets: Cpusets, groups: PodGroups | None, own: ContainerGroups | None
+) -> float | None:
+    """The smaller of the pod's and the container's quota."""
+    if groups is None or own is None:
+        return None
+    quotas = [cpusets.quota(group.path) for group in (groups.group, own.group)]
+    return min((each for each in quotas if each is not None), default=None)
 
 
 def _of(groups: PodGroups, container: Container) -> ContainerGroups | None:

@@ -82,7 +82,9 @@ class Readings:
             kubelet=self.cpu_state.values[0],
             reserved=self._reserved(),
             lenders=frozenset(pod.uid for pod in pods if qos(pod.labels) is not Qos.LSE),
-            borrowers=frozenset(pod.uid for pod in pods if qos(pod.labels) is Qos.BE),
+            borrowers=frozenset(
+                pod.uid for pod in pods if _borrows(pod, self.cpu_state.values[0])
+            ),
         )
 
     def _reserved(self) -> CpuSet:

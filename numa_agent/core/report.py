@@ -28,6 +28,7 @@ class Proof:
     """The verdict on one container with CPUs of its own.
 
     `tasks_seen` are those whose masks were read, `tasks_unseen` those that are hidden from here.
+    `cpu_quota` are the CPUs' worth of time that it may use, None where that isn't bounded.
     `notes` say what limits the container, and what its tasks' own masks do.
     """
 
@@ -36,6 +37,7 @@ class Proof:
     verdict: Verdict
     tasks_seen: int = 0
     tasks_unseen: int = 0
+    cpu_quota: float | None = None
     notes: tuple[str, ...] = ()
 
 
@@ -161,5 +163,6 @@ def _proof(proof: Proof) -> Json:
         "effective": None if verdict.effective is None else render(verdict.effective),
         "tasks_seen": proof.tasks_seen,
         "tasks_unseen": proof.tasks_unseen,
+        "cpu_quota": proof.cpu_quota,
         "notes": list(proof.notes),
     }

@@ -12,7 +12,13 @@ from numa_agent.config import CGROUP_DIR
 from numa_agent.core.cgroups import Group, PodGroups, TasksAllowed
 from numa_agent.core.errors import SourceError
 from numa_agent.core.pods import Pod, QosClass
-from numa_agent.host.cgroups.errors import GoneError, NeverWrittenError, ReadOnlyError, refused
+from numa_agent.host.cgroups.errors import (
+    CgroupError,
+    GoneError,
+    NeverWrittenError,
+    ReadOnlyError,
+    refused,
+)
 from numa_agent.host.cgroups.folder import (
     GONE,
     Chain,
@@ -26,6 +32,7 @@ from numa_agent.host.cgroups.folder import (
 from numa_agent.host.cgroups.kubelets import Kubelets, liveliest, pod_folders, qos_chain
 from numa_agent.host.cgroups.mount import PROC_DIR, Mount, find_mount
 from numa_agent.host.cgroups.pods import check_placed, read_pod
+from numa_agent.host.cgroups.quota import read_quota
 from numa_agent.host.cgroups.reading import Reader, sets_of
 from numa_agent.host.cgroups.tasks import read_allowed
 from numa_agent.host.cgroups.writing import File, Put, Writer
@@ -154,6 +161,13 @@ class CpusetTree:
                 if error.errno in GONE:
                     raise GoneError(path, f"{what}: it has gone") from error
                 raise refused(path, what, error) from error
+
+    def quota(self, path: str) -> float | None:
+        """The CPUs' worth of time that a cgroup may use, None where it isn't bounded or told."""
+        try:
+            return read_quota(self.mount(), self._host_root, path)
+        except (OSError, CgroupError):
+            return None
 
     def write(self, path: str, file: File, ids: frozenset[int]) -> None:
         """Write a set into a pod's cgroup or one inside it, in one write.

@@ -5,8 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from numa_agent.core.cgroups import Version
-from numa_agent.core.cgroups import TaskAllowed, TasksAllowed
+from numa_agent.core.cgroups import TaskAllowed, TasksAllowed, Version
 from numa_agent.host.cgroups.tasks import MAX_TASKS
 from tests.host.cgroups.hierarchies import UID, Hierarchy
 from tests.machine_tree import container_id, cpus
