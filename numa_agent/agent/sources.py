@@ -82,9 +82,8 @@ class Readings:
             kubelet=self.cpu_state.values[0],
             reserved=self._reserved(),
             lenders=frozenset(pod.uid for pod in pods if qos(pod.labels) is not Qos.LSE),
-            borrowers=frozenset(
-                pod.uid for pod in pods if _borrows(pod, self.cpu_state.values[0])
-            ),
+            # Only by Koordinator's own word: elsewhere nobody uses another pod's CPUs.
+            borrowers=frozenset(pod.uid for pod in pods if qos(pod.labels) is Qos.BE),
         )
 
     def _reserved(self) -> CpuSet:
