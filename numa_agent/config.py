@@ -59,8 +59,9 @@ class Config:
     `pod_fingerprint` is which pods' names the scheduler compares, `pod_fingerprint_pods` its
     plugin's informerMode. `memory_zones` asks for zones of memory-only nodes, `takeover` to write
     over another publisher. `mems` says when memory nodes are bound, `shared_pods` whether pods
-    without CPUs of their own are kept off those of others, and `trusted_managers` whose
-    assignments are followed (field managers; everyone's where there are none). `metrics` is `off`
+    without CPUs of their own are kept off those of others, `lift_quota` whether pods with such CPUs
+    lose their CPU quota, and `trusted_managers` whose assignments are followed (field managers;
+    everyone's where there are none). `metrics` is `off`
     or the address and port where they are served.
     """
 
@@ -82,6 +83,7 @@ class Config:
     takeover: bool = False
     mems: str = "with-cpus"
     shared_pods: bool = True
+    lift_quota: bool = False
     trusted_managers: tuple[str, ...] = ()
     metrics: str = "off"
 
@@ -110,6 +112,7 @@ _CHOICES: Mapping[str, tuple[str, ...]] = {
     "memoryZones": ("off", "on"),
     "mems": ("with-cpus", "off", "migrate"),
     "sharedPods": ("bind", "leave"),
+    "cpuQuota": ("keep", "lift"),
     "takeover": ("off", "on"),
 }
 """Settings that are one of a few words; the first is the default."""
@@ -180,6 +183,7 @@ def load(
         metrics=values.get("metrics", "off"),
         mems=_chosen(values, "mems"),
         shared_pods=_chosen(values, "sharedPods") == "bind",
+        lift_quota=_chosen(values, "cpuQuota") == "lift",
         trusted_managers=tuple(
             name.strip() for name in values.get("trustedManagers", "").split(",") if name.strip()
         ),

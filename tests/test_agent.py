@@ -85,6 +85,9 @@ class Kernel:
     def tasks_allowed(self, path: str) -> TasksAllowed:
         return TasksAllowed(tasks=(), unseen=0)
 
+    def lift_quota(self, path: str) -> None:
+        raise AssertionError(f"{path} has no quota")
+
     def quota(self, path: str) -> float | None:
         return None
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field, replace
 import pytest
 
 from numa_agent.agent.binding import Planned
-from numa_agent.agent.proving import prove
+from numa_agent.agent.proving import lift_quotas, prove
 from numa_agent.core.cgroups import (
     ContainerGroups,
     File,
@@ -56,6 +56,10 @@ class Cpusets:
     unseen: int = 0
     gone: bool = False
     quotas: dict[str, float] = field(default_factory=dict)
+    lifted: list[str] = field(default_factory=list)
+
+    def lift_quota(self, path: str) -> None:
+        self.lifted.append(path)
 
     def quota(self, path: str) -> float | None:
         return self.quotas.get(path)
@@ -76,7 +80,7 @@ class Cpusets:
         return TasksAllowed(tasks=tuple(tasks), unseen=self.unseen)
 
 
-def proved(cpusets: Cpusets, of: Pod = ASSIGNED) -> Proof:
+def planned_for(cpusets: Cpusets, of: Pod = ASSIGNED) -> Planned:
     said = decide(of)
     assert said is not None
     observed = {} if cpusets.found is None else {of.uid: groups("0-7")}
@@ -85,7 +89,11 @@ def proved(cpusets: Cpusets, of: Pod = ASSIGNED) -> Proof:
     if cpusets.found is not None:
         after = replace(inputs, observed={of.uid: cpusets.found})
         planned = replace(planned, inputs=after)
-    (proof,) = prove(cpusets, planned, (), [])
+    return planned
+
+
+def proved(cpusets: Cpusets) -> Proof:
+    (proof,) = prove(cpusets, planned_for(cpusets), (), [])
     return proof
 
 
@@ -151,3 +159,15 @@ def test_a_container_that_goes_while_it_is_looked_at_costs_nothing() -> None:
     proof = proved(Cpusets(groups("0-3"), gone=True))
     assert (proof.tasks_seen, proof.tasks_unseen) == (0, 0)
     assert proof.verdict.alignment is Alignment.ALIGNED
+
+
+def test_quotas_are_lifted_from_the_pod_down_where_that_is_asked_for() -> None:
+    cpusets = Cpusets(groups("0-3"), quotas={"kubepods/p1": 4.0, "kubepods/p1/c1": 2.0})
+    failures: list[str] = []
+    (condition,) = lift_quotas(cpusets, planned_for(cpusets), [proved(cpusets)], failures)
+    assert cpusets.lifted == ["kubepods/p1", "kubepods/p1/c1"]
+    assert condition.code == "cpu-quota-lifted"
+    assert "its CPU quota of 2 CPUs was lifted" in condition.message
+    free = Cpusets(groups("0-3"))
+    assert lift_quotas(free, planned_for(free), [proved(free)], failures) == ()
+    assert (free.lifted, failures) == ([], [])

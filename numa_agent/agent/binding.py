@@ -33,6 +33,9 @@ class Cpusets(Protocol):
     def quota(self, path: str) -> float | None:
         """The CPUs' worth of time that a cgroup may use, None where it isn't bounded or told."""
 
+    def lift_quota(self, path: str) -> None:
+        """Let a cgroup use all the time of its CPUs. Raises SourceError."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Planned:

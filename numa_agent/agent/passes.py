@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from numa_agent.agent import binding
 from numa_agent.agent.binding import Cpusets, Planned
 from numa_agent.agent.mover import Mover
-from numa_agent.agent.proving import prove
+from numa_agent.agent.proving import lift_quotas, prove
 from numa_agent.agent.publisher import sent
 from numa_agent.agent.sources import NodeSources, Readings, read_all, view_of
 from numa_agent.core.conditions import Condition
@@ -44,6 +44,7 @@ class Ports:
     and raises SourceError where it can't. `damaged` gives, once, the sentences that name what of
     cgroups couldn't be read. `planned` hears what is bound in the pass, None where nothing may be.
     `mover` writes memory nodes in its own time; without one they are written in the pass.
+    `lift_quota` takes the CPU quota off pods with CPUs of their own.
     """
 
     sources: NodeSources
@@ -56,6 +57,7 @@ class Ports:
     clock: Callable[[], float] = time.monotonic
     planned: Callable[[Planned | None], None] = _nobody
     mover: Mover | None = None
+    lift_quota: bool = False
     memory: Memory = field(default_factory=Memory)
     options: Options = field(default_factory=Options)
 
@@ -79,6 +81,8 @@ def run_pass(ports: Ports) -> Report:
         ports.memory.assigned = bound.desired.assigned
     writes, fights = _written(ports, bound)
     proofs = () if bound is None else prove(ports.cpusets, bound, writes, failures)
+    if bound is not None and ports.lift_quota:
+        fights = (*fights, *lift_quotas(ports.cpusets, bound, proofs, failures))
     failures += dict.fromkeys(ports.damaged())
     pods = now.pods.values
     return Report(

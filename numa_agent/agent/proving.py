@@ -4,6 +4,7 @@ from collections.abc import Iterable, Iterator
 
 from numa_agent.agent.binding import Cpusets, Planned, observe
 from numa_agent.core.cgroups import ContainerGroups, Group, PodGroups, TaskAllowed
+from numa_agent.core.conditions import Condition
 from numa_agent.core.cpulist import CpuSet, render
 from numa_agent.core.cpusets import PodTarget
 from numa_agent.core.errors import SourceError
@@ -72,6 +73,30 @@ def _quota(
         return None
     quotas = [cpusets.quota(group.path) for group in (groups.group, own.group)]
     return min((each for each in quotas if each is not None), default=None)
+
+
+def lift_quotas(
+    cpusets: Cpusets, planned: Planned, proofs: Iterable[Proof], failures: list[str]
+) -> tuple[Condition, ...]:
+    """Take the CPU quotas off pods with CPUs of their own; what was lifted."""
+    lifted = []
+    for proof in proofs:
+        groups = planned.inputs.observed.get(proof.pod.uid)
+        own = None if groups is None else _of(groups, proof.container)
+        if groups is None or own is None or proof.cpu_quota is None:
+            continue
+        who = f"{proof.pod.full_name} {proof.container.name}"
+        try:
+            # The pod's first: on v1 no child may have more than its parent.
+            for group in (groups.group, own.group):
+                if cpusets.quota(group.path) is not None:
+                    cpusets.lift_quota(group.path)
+        except SourceError as error:
+            failures.append(str(error))
+            continue
+        message = f"{who}: its CPU quota of {proof.cpu_quota:g} CPUs was lifted (cpuQuota: lift)"
+        lifted.append(Condition(code="cpu-quota-lifted", subject=who, message=message))
+    return tuple(lifted)
 
 
 def _of(groups: PodGroups, container: Container) -> ContainerGroups | None:

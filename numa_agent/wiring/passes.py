@@ -2,7 +2,7 @@
 
 import random
 import signal
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack, closing, contextmanager
 from dataclasses import replace
 from threading import Event
@@ -66,6 +66,7 @@ def run_on(config: Config, tell: Tell) -> None:
         tree = CpusetTree(config.host_root, lambda: _cgroup_root(ports.sources))
         watch = CgroupWatch(tree, wake.set)
         stack.callback(watch.close)
+        ports = replace(ports, damaged=_and_degraded(ports.damaged, watch))
         mover = _mover(config, ports) if config.mems == "migrate" else None
         if mover is not None:
             stack.callback(mover.close)
@@ -171,8 +172,16 @@ def ports_of(config: Config, ask: AskNvml, cluster: "Cluster | None", put: Put |
         cpusets=CpusetTree(root, lambda: _cgroup_root(found), put or own_put, warn=damaged.append),
         damaged=lambda: _taken(damaged),
         drift=Drift(random.random),
+        lift_quota=config.lift_quota,
         options=Options(mems=Mems(config.mems), share=config.shared_pods),
     )
+
+
+def _and_degraded(
+    damaged: Callable[[], Iterable[str]], watch: CgroupWatch
+) -> Callable[[], Iterable[str]]:
+    """What couldn't be read, and why not everything can be followed."""
+    return lambda: [*damaged(), *([watch.degraded] if watch.degraded else [])]
 
 
 def _taken(sentences: list[str]) -> list[str]:

@@ -12,9 +12,11 @@ from numa_agent.config import CGROUP_DIR
 from numa_agent.core.cgroups import Version
 from numa_agent.host.cgroups.folder import names_of, opened
 from numa_agent.host.cgroups.mount import Mount
+from numa_agent.host.cgroups.writing import Put
 
 _MAX = re.compile(rb"(?P<quota>[1-9]\d{0,15}) (?P<period>[1-9]\d{0,15})")
 _V1_MOUNTS = ("cpu,cpuacct", "cpu", "cpuacct,cpu")
+_V1_UNBOUND = ("cpu.cfs_quota_us", "-1\n")
 _LIMIT = 4096
 
 
@@ -23,18 +25,36 @@ def read_quota(mount: Mount, host_root: Path, path: str) -> float | None:
 
     Raises OSError or CgroupError where the cgroup can't be read.
     """
-    names = names_of(path)
-    if mount.version is Version.V2:
-        with opened(mount.path, names) as folder:
+    base = _base(mount, host_root)
+    if base is None:
+        return None
+    with opened(base, names_of(path)) as folder:
+        if mount.version is Version.V2:
             return _cpus(folder.lines("cpu.max", _LIMIT))
-    for name in _V1_MOUNTS:
-        base = host_root / CGROUP_DIR / name
-        if os.path.isdir(base):
-            with opened(base, names) as folder:
-                quota = folder.lines("cpu.cfs_quota_us", _LIMIT)
-                period = folder.lines("cpu.cfs_period_us", _LIMIT)
-                return _cpus([b" ".join((*quota, *period))])
-    return None
+        quota = folder.lines("cpu.cfs_quota_us", _LIMIT)
+        period = folder.lines("cpu.cfs_period_us", _LIMIT)
+        return _cpus([b" ".join((*quota, *period))])
+
+
+def lift_quota(mount: Mount, host_root: Path, path: str, put: Put | None) -> None:
+    """Let a cgroup use all the time of its CPUs. Raises OSError or CgroupError."""
+    base = _base(mount, host_root)
+    if base is None:
+        return
+    name, text = ("cpu.max", "max\n") if mount.version is Version.V2 else _V1_UNBOUND
+    with opened(base, names_of(path)) as folder:
+        if put is None:
+            folder.put(name, text)
+        else:
+            put(base / path / name, text)
+
+
+def _base(mount: Mount, host_root: Path) -> Path | None:
+    """The cpu controller's hierarchy: on v2 the same."""
+    if mount.version is Version.V2:
+        return mount.path
+    mounts = (host_root / CGROUP_DIR / name for name in _V1_MOUNTS)
+    return next((each for each in mounts if os.path.isdir(each)), None)
 
 
 def _cpus(lines: list[bytes]) -> float | None:

@@ -32,7 +32,7 @@ from numa_agent.host.cgroups.folder import (
 from numa_agent.host.cgroups.kubelets import Kubelets, liveliest, pod_folders, qos_chain
 from numa_agent.host.cgroups.mount import PROC_DIR, Mount, find_mount
 from numa_agent.host.cgroups.pods import check_placed, read_pod
-from numa_agent.host.cgroups.quota import read_quota
+from numa_agent.host.cgroups.quota import lift_quota, read_quota
 from numa_agent.host.cgroups.reading import Reader, sets_of
 from numa_agent.host.cgroups.tasks import read_allowed
 from numa_agent.host.cgroups.writing import File, Put, Writer
@@ -169,6 +169,14 @@ class CpusetTree:
         except (OSError, CgroupError):
             return None
 
+    def lift_quota(self, path: str) -> None:
+        """Let a pod's cgroup, or one in it, use all the time of its CPUs. Raises CgroupError."""
+        self._check_ours(path)
+        try:
+            lift_quota(self.mount(), self._host_root, path, self._writer.put)
+        except OSError as error:
+            raise refused(path, f"the CPU quota of {shown(path)} wasn't lifted", error) from error
+
     def write(self, path: str, file: File, ids: frozenset[int]) -> None:
         """Write a set into a pod's cgroup or one inside it, in one write.
 
@@ -176,12 +184,14 @@ class CpusetTree:
         configuration names. Raises NeverWrittenError for an empty set and for any other cgroup,
         and else a CgroupError that says what the kernel's refusal means.
         """
-        parts = names_of(path)
-        if not self._kubelets.holds(parts, self._warn):
+        self._check_ours(path)
+        self._writer.write(self.mount(), names_of(path), file, ids)
+
+    def _check_ours(self, path: str) -> None:
+        if not self._kubelets.holds(names_of(path), self._warn):
             raise NeverWrittenError(
                 path, f"{shown(path)}: no pod's cgroup below kubelet's own: never written"
             )
-        self._writer.write(self.mount(), parts, file, ids)
 
     def _chain(self, stack: ExitStack, pod: Pod, reader: Reader) -> Chain:
         root = stack.enter_context(open_mount(reader.mount.path))

@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 
+from numa_agent.core.errors import SourceError
 from numa_agent.host.cgroups import CpusetTree
 from tests.machine_tree import CGROUP, Tree
 
@@ -54,3 +55,19 @@ def test_without_the_controller_or_the_cgroup_there_is_none(tmp_path: Path) -> N
     assert tree.quota("kubepods/pod2") is None
     (tmp_path / CGROUP / PATH / "cpu.max").unlink()
     assert tree.quota(PATH) is None
+
+
+def test_lifting_writes_what_means_unbounded(tmp_path: Path) -> None:
+    written: list[tuple[str, str]] = []
+    pod = "kubepods/pod" + "1" * 8 + "-1111-4111-8111-" + "1" * 12
+    tree = Tree(tmp_path).file(f"{CGROUP}/cgroup.controllers", "cpuset cpu")
+    tree.cgroup_v2("", "", "0-7").cgroup_v2("kubepods", "", "0-7").cgroup_v2(pod, "", "0-7")
+    tree.file(f"{CGROUP}/{pod}/cpu.max", "200000 100000")
+    cpusets = CpusetTree(
+        tmp_path, put=lambda path, text: written.append((str(path.relative_to(tmp_path)), text))
+    )
+    cpusets.pod_directories()
+    cpusets.lift_quota(pod)
+    assert written == [(f"{CGROUP}/{pod}/cpu.max", "max\n")]
+    with pytest.raises(SourceError, match="never written"):
+        cpusets.lift_quota("kubepods")
