@@ -59,8 +59,8 @@ class Config:
     `pod_fingerprint` is which pods' names the scheduler compares, `pod_fingerprint_pods` its
     plugin's informerMode. `memory_zones` asks for zones of memory-only nodes, `takeover` to write
     over another publisher. `mems` says when memory nodes are bound, `shared_pods` whether pods
-    without CPUs of their own are kept off those of others, `lift_quota` whether pods with such CPUs
-    lose their CPU quota, and `trusted_managers` whose assignments are followed (field managers;
+    without CPUs of their own are kept off those of others, `lift_quota` whether pods with such
+    CPUs lose their quota, and `trusted_managers` whose assignments are followed (field managers;
     everyone's where there are none). `metrics` is `off`
     or the address and port where they are served.
     """

@@ -27,7 +27,7 @@ PROOF = Proof(
     container=POD.containers[0],
     verdict=judge(cpus("0-3"), cpus("0-3"), TWO_NODES),
 )
-TASKS = {"tasks_seen": 0, "tasks_unseen": 0, "cpu_quota": None, "notes": []}
+TASKS: dict[str, object] = {"tasks_seen": 0, "tasks_unseen": 0, "cpu_quota": None, "notes": []}
 ALONE = LeftAlone(pod=pod(3), code="opted-out", message="off")
 REFUSAL = Refusal(pod=pod(2), code="malformed", message="odd")
 
