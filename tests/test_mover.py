@@ -2,7 +2,7 @@
 
 import threading
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import pytest
 
@@ -83,7 +83,7 @@ def finished(mover: Mover, count: int) -> list[Write]:
 
 
 def test_to_offer_a_move_doesnt_wait_for_it(kernel: Kernel, mover: Mover) -> None:
-    mover.offer(step("a", 1))
+    mover.want([(step("a", 1),)])
     assert kernel.started.acquire(timeout=SECONDS)
     assert (kernel.written, mover.done()) == ([], ())
     kernel.let_go()
@@ -92,32 +92,40 @@ def test_to_offer_a_move_doesnt_wait_for_it(kernel: Kernel, mover: Mover) -> Non
 
 
 def test_moves_are_made_one_at_a_time_in_their_order(kernel: Kernel, mover: Mover) -> None:
-    for name in "abc":
-        mover.offer(step(name, 1))
+    mover.want([(step(name, 1),) for name in "abc"])
     kernel.let_go(3)
     assert [each.step.path for each in finished(mover, 3)] == ["a", "b", "c"]
     assert kernel.most == 1
 
 
-def test_what_waits_already_isnt_made_twice_and_a_newer_set_replaces_it(
+def test_what_is_wanted_no_more_isnt_made_and_what_is_on_isnt_made_twice(
     kernel: Kernel, mover: Mover
 ) -> None:
-    mover.offer(step("a", 1))
+    mover.want([(step("a", 1),), (step("b", 0),), (step("c", 0),)])
     assert kernel.started.acquire(timeout=SECONDS)
-    mover.offer(step("a", 1))
-    for each in (step("b", 0), step("b", 0), step("b", 1)):
-        mover.offer(each)
+    mover.want([(step("a", 1),), (step("b", 1),)])
     kernel.let_go(2)
     finished(mover, 2)
     assert kernel.written == [step("a", 1), step("b", 1)]
+    mover.want([])
+    assert not kernel.started.acquire(timeout=0.2) or kernel.written[-1] == step("b", 1)
+
+
+def test_the_steps_of_a_pod_end_with_the_first_that_fails(kernel: Kernel, mover: Mover) -> None:
+    kernel.fails = SourceError("no room there")
+    first, second = step("a", 0, 1), replace(step("a", 1), path="a/nested")
+    mover.want([(first, second)])
+    kernel.let_go(2)
+    assert [each.step for each in finished(mover, 1)] == [first]
+    kernel.started.acquire(timeout=SECONDS)
+    assert not kernel.started.acquire(timeout=0.2)
 
 
 def test_a_move_that_lasts_long_is_told_of_with_what_waits(
     kernel: Kernel, mover: Mover, now: list[float]
 ) -> None:
-    mover.offer(step("a", 1))
+    mover.want([(step("a", 1),), (step("b", 1),)])
     assert kernel.started.acquire(timeout=SECONDS)
-    mover.offer(step("b", 1))
     assert mover.conditions() == ()
     now[0] = LONG_SECONDS
     (condition,) = mover.conditions()
@@ -131,22 +139,22 @@ def test_a_move_that_lasts_long_is_told_of_with_what_waits(
 
 def test_a_move_that_fails_is_told_and_the_next_one_is_made(kernel: Kernel, mover: Mover) -> None:
     kernel.fails = SourceError("no room there")
-    mover.offer(step("a", 1))
+    mover.want([(step("a", 1),)])
     kernel.let_go()
     assert finished(mover, 1)[0].error == "no room there"
     kernel.fails = GoneError("gone")
-    mover.offer(step("b", 1))
+    mover.want([(step("b", 1),)])
     kernel.let_go()
     assert finished(mover, 1)[0].error is None
 
 
 def test_after_the_end_nothing_more_is_begun(kernel: Kernel, mover: Mover) -> None:
-    mover.offer(step("a", 1))
+    mover.want([(step("a", 1),)])
     assert kernel.started.acquire(timeout=SECONDS)
-    mover.offer(step("b", 1))
+    mover.want([(step("b", 1),)])
     mover.close()
     kernel.let_go(2)
     finished(mover, 1)
-    mover.offer(step("c", 1))
+    mover.want([(step("c", 1),)])
     assert not kernel.started.acquire(timeout=0.2)
     assert kernel.written == [step("a", 1)]

@@ -21,13 +21,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from threading import Event
 
-from numa_agent.agent import Binder, Planned
+from numa_agent.agent import Binder, Kept, Planned
 from numa_agent.agent import binding as passes
 from numa_agent.core.cgroups import Version
 from numa_agent.core.cpusets import Inputs, Options
 from numa_agent.core.decision import decide
 from numa_agent.core.drift import Drift
 from numa_agent.core.drift.drift import Fight
+from numa_agent.core.kubelet import CpuManagerState
 from numa_agent.core.pods import Pod
 from numa_agent.core.topology import Topology
 from numa_agent.host.cgroups import CpusetTree
@@ -82,10 +83,11 @@ def _measure(count: int, rounds: int, real: bool) -> Row:
     with ExitStack() as stack:
         root, mount = stack.enter_context(_cgroups(pods, topology, real))
         tree, woken = CpusetTree(root), Event()
-        watch = CgroupWatch(CpusetTree(root), woken.set)
+        watch = CgroupWatch(CpusetTree(root), root / "var/lib/kubelet", woken.set)
         stack.callback(watch.close)
         drift = Drift(random.random, Fight(cap=1 << 30, first=0.0, most=0.0))
-        binder = Binder(tree, watch, drift, Options(), time.monotonic)
+        state: Kept[CpuManagerState | None] = Kept("cpu-manager-state", lambda: None)
+        binder = Binder(tree, watch, drift, Options(), time.monotonic, state.read)
         passes.write(tree, _planned(tree, pods, topology), drift, time.monotonic())
         start = time.perf_counter()
         planned = _planned(tree, pods, topology)

@@ -4,7 +4,7 @@ from numa_agent.agent.binder import Binder, Seen, Watching
 from numa_agent.agent.binding import Cpusets, Planned
 from numa_agent.agent.loop import News, run_forever
 from numa_agent.agent.mover import Mover
-from numa_agent.agent.passes import Ports, planned_of, run_pass
+from numa_agent.agent.passes import Ports, bound_of, planned_of, run_pass
 from numa_agent.agent.reading import Kept, Reading
 from numa_agent.agent.sources import NodeSources, Readings, read_all, view_of
 
@@ -21,6 +21,7 @@ __all__ = [
     "Readings",
     "Seen",
     "Watching",
+    "bound_of",
     "planned_of",
     "read_all",
     "run_forever",

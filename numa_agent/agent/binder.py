@@ -10,10 +10,13 @@ from typing import Protocol
 
 from numa_agent.agent import binding
 from numa_agent.agent.binding import Cpusets, Planned
-from numa_agent.agent.mover import Mover
+from numa_agent.agent.reading import Reading
+from numa_agent.core.assignment import Assignment
 from numa_agent.core.cgroups import PodGroups
-from numa_agent.core.cpusets import Options, desired, steps
+from numa_agent.core.conditions import Condition
+from numa_agent.core.cpusets import Options, PodTarget, Step, desired, steps
 from numa_agent.core.drift import Drift
+from numa_agent.core.kubelet import CpuManagerState
 from numa_agent.core.pods import Pod
 from numa_agent.core.report import Write
 from numa_agent.core.verifying import Looks
@@ -28,20 +31,32 @@ class Watching(Protocol):
     def changed(self) -> frozenset[str]:
         """The cgroups followed in which something happened since it was asked last."""
 
+    def stale(self) -> bool:
+        """Whether kubelet's state files changed since it was asked last."""
+
     def parents(self) -> tuple[str, ...]:
         """The cgroups in which pods' cgroups appear."""
+
+    def pods(self) -> frozenset[str]:
+        """The uids, as kubelet knows them, of the pods that have a cgroup."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Seen:
-    """What was done between passes, and whether a pod came that the last pass didn't know."""
+    """What was done between passes, and whether something came that asks for another pass."""
 
     writes: tuple[Write, ...] = ()
     unknown: bool = False
+    conditions: tuple[Condition, ...] = ()
+    failures: tuple[str, ...] = ()
 
 
 class Binder:
-    """Keeps what the last pass planned, and binds what changes until the next one."""
+    """Keeps what the last pass planned, and binds what changes until the next one.
+
+    Nothing is written when kubelet's state isn't what the pass went by: what it gave out since
+    mustn't be touched.
+    """
 
     def __init__(
         self,
@@ -50,15 +65,15 @@ class Binder:
         drift: Drift,
         options: Options,
         clock: Callable[[], float],
-        mover: Mover | None = None,
+        state: Callable[[], Reading[CpuManagerState | None]],
     ) -> None:
-        """Take the hierarchy, what tells of changes in it, and the memory of who changes sets."""
+        """Take the hierarchy, what tells of changes in it, and what reads kubelet's state."""
         self._cpusets = cpusets
         self._watching = watching
         self._drift = drift
         self._options = options
         self._clock = clock
-        self._move = None if mover is None else mover.offer
+        self._state = state
         self._looks = Looks()
         self._planned: Planned | None = None
         self._pods: dict[str, Pod] = {}
@@ -72,10 +87,9 @@ class Binder:
         if planned is None:
             return
         self._pods = {pod.uid: pod for pod in planned.inputs.pods if not pod.finished}
-        self._observed = {}
-        self._uids = {}
+        before, self._observed, self._uids = self._observed, {}, {}
         for uid, groups in planned.inputs.observed.items():
-            self._see(uid, groups)
+            self._see(uid, groups, before.get(uid))
         self._looks.keep(self._observed.keys())
         self._follow()
 
@@ -85,32 +99,60 @@ class Binder:
 
     def work(self) -> Seen:
         """Bind the pods in whose cgroups something happened, and those whose look is due."""
-        if self._planned is None:
+        planned = self._planned
+        if planned is None:
             return Seen()
+        stale = self._watching.stale()
         changed = self._watching.changed()
         uids = {self._uids[path] for path in changed if path in self._uids}
         uids.update(self._looks.due(self._clock()))
-        came = set() if changed.isdisjoint(self._parents) else self._came()
-        unknown = not came and not changed.isdisjoint(self._parents)
+        came, unknown = frozenset[str](), False
+        if not changed.isdisjoint(self._parents):
+            came, unknown = self._came()
         uids |= came
+        if stale or (uids and self._moved_on(planned)):
+            return Seen(unknown=True)
         if not uids:
             return Seen(unknown=unknown)
+        failures: list[str] = []
         concerned = [self._pods[uid] for uid in sorted(uids) if uid in self._pods]
-        groups = binding.observe(self._cpusets, concerned, [])
-        appeared = [self._see(uid, each) for uid, each in groups.items()]
-        writes = self._bind(self._planned, groups.keys(), anew=bool(came))
+        groups = binding.observe(self._cpusets, concerned, failures)
+        appeared = [self._see(uid, each, self._observed.get(uid)) for uid, each in groups.items()]
+        writes, conditions = self._bind(planned, groups.keys(), came)
         if any(appeared):
             self._follow()
-        return Seen(writes=writes, unknown=unknown)
+        unknown = unknown or any(map(self._has_unnamed, groups))
+        return Seen(
+            writes=writes, unknown=unknown, conditions=conditions, failures=tuple(failures)
+        )
 
-    def _came(self) -> set[str]:
-        """The pods that had no cgroup and have one now."""
-        missing = [pod for uid, pod in self._pods.items() if uid not in self._observed]
-        return set(binding.observe(self._cpusets, missing, []))
+    def _moved_on(self, planned: Planned) -> bool:
+        """Whether kubelet's state is another than the pass went by, or can't be read."""
+        reading = self._state()
+        return not reading.fresh or reading.values != (planned.inputs.kubelet,)
 
-    def _see(self, uid: str, groups: PodGroups) -> bool:
+    def _came(self) -> tuple[frozenset[str], bool]:
+        """The pods that had no cgroup and have one now, and whether unknown ones have."""
+        there = self._watching.pods()
+        known = {pod.cgroup_uid: uid for uid, pod in self._pods.items()}
+        ended = {pod.cgroup_uid for pod in self._planned.inputs.pods} if self._planned else set()
+        came = frozenset(known[each] for each in there & known.keys()) - self._observed.keys()
+        return came, bool(there - known.keys() - ended)
+
+    def _has_unnamed(self, uid: str) -> bool:
+        """Whether a container of a pod, besides its sandbox, is none that its status names.
+
+        It matters where the assignment tells containers apart.
+        """
+        planned, pod = self._planned, self._pods[uid]
+        said = None if planned is None else planned.inputs.decisions.get(uid)
+        if not isinstance(said, Assignment) or not said.containers:
+            return False
+        named = {each.id for each in pod.containers}
+        return sum(each.id not in named for each in self._observed[uid].containers) > 1
+
+    def _see(self, uid: str, groups: PodGroups, before: PodGroups | None) -> bool:
         """Remember a pod's cgroups; whether there is one that wasn't there before."""
-        before = self._observed.get(uid)
         known = {each.id for each in before.containers} if before else set()
         appeared = any(each.id not in known for each in groups.containers)
         if appeared:
@@ -121,23 +163,29 @@ class Binder:
             self._uids[each.group.path] = uid
         return appeared or before is None
 
-    def _bind(self, planned: Planned, uids: Iterable[str], *, anew: bool) -> tuple[Write, ...]:
-        """Write what these pods' cgroups lack; decided anew where a pod came."""
+    def _bind(
+        self, planned: Planned, uids: Iterable[str], came: frozenset[str]
+    ) -> tuple[tuple[Write, ...], tuple[Condition, ...]]:
+        """Write what these pods' cgroups lack; decided anew where a pod came.
+
+        Memory nodes are written of pods that came alone: another's pages would move.
+        """
         before = planned.desired.assigned
         inputs = replace(planned.inputs, observed=dict(self._observed), before=before)
-        wanted = desired(inputs, self._options) if anew else planned.desired
+        wanted = desired(inputs, self._options) if came else planned.desired
         concerned = frozenset(uids)
         self._planned = replace(planned, inputs=inputs, desired=wanted)
-        now = replace(
-            self._planned,
-            steps=tuple(
-                (target, steps(target, self._observed[target.pod.uid]))
-                for target in wanted.targets
-                if target.pod.uid in concerned
-            ),
+        own = tuple(
+            (target, self._steps(target, keep_mems=target.pod.uid in came))
+            for target in wanted.targets
+            if target.pod.uid in concerned
         )
-        writes, _ = binding.write(self._cpusets, now, self._drift, self._clock(), self._move)
-        return writes
+        now = replace(self._planned, steps=own)
+        return binding.write(self._cpusets, now, self._drift, self._clock())
+
+    def _steps(self, target: PodTarget, *, keep_mems: bool) -> tuple[Step, ...]:
+        found = steps(target, self._observed[target.pod.uid])
+        return tuple(step for step in found if keep_mems or step.file != "mems")
 
     def _follow(self) -> None:
         self._parents = frozenset(self._watching.parents())

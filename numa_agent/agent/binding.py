@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Protocol
 
-from numa_agent.core.cgroups import File, PodGroups, TasksAllowed
+from numa_agent.core.cgroups import File, PodGroups, TasksAllowed, Version
 from numa_agent.core.conditions import Condition
 from numa_agent.core.cpulist import render
 from numa_agent.core.cpusets import Desired, Inputs, Options, PodTarget, Step, desired, steps
@@ -32,6 +32,9 @@ class Cpusets(Protocol):
 
     def quota(self, path: str) -> float | None:
         """The CPUs' worth of time that a cgroup may use, None where it isn't bounded or told."""
+
+    def check_writable(self) -> None:
+        """Raise SourceError where no cgroup can be written at all; nothing is written to ask."""
 
     def lift_quota(self, path: str) -> None:
         """Let a cgroup use all the time of its CPUs. Raises SourceError."""
@@ -69,15 +72,33 @@ def observe(cpusets: Cpusets, pods: Iterable[Pod], failures: list[str]) -> Mappi
 def plan(inputs: Inputs, options: Options) -> Planned:
     """What is to be written of what was observed."""
     wanted = desired(inputs, options)
-    return Planned(
-        inputs=inputs,
-        desired=wanted,
-        steps=tuple(
-            (target, steps(target, inputs.observed[target.pod.uid]))
-            for target in wanted.targets
-            if target.pod.uid in inputs.observed
-        ),
+    own = tuple(
+        (target, steps(target, inputs.observed[target.pod.uid]))
+        for target in wanted.targets
+        if target.pod.uid in inputs.observed
     )
+    return Planned(inputs=inputs, desired=wanted, steps=(*own, *_released(inputs)))
+
+
+def _released(inputs: Inputs) -> Iterator[tuple[PodTarget, tuple[Step, ...]]]:
+    """kubelet's exclusive pods whose own directory holds less than kubelet gave them.
+
+    That is a set of ours, from before kubelet gave the pod CPUs.
+    """
+    given = {} if inputs.kubelet is None else inputs.kubelet.by_pod
+    for pod in inputs.pods:
+        groups = inputs.observed.get(pod.uid)
+        cpus = given.get(pod.cgroup_uid)
+        if groups is None or cpus is None or groups.version is not Version.V2:
+            continue
+        held = groups.group.cpus
+        if held and not cpus & inputs.topology.online <= held:
+            around = groups.above[-1].effective_cpus if groups.above else None
+            reason = f"kubelet gave it CPUs {render(cpus)}, which its directory lacks"
+            target = PodTarget(
+                pod=pod, cpus=around or held | cpus, mems=None, reason=reason, pod_level_only=True
+            )
+            yield target, steps(target, groups)
 
 
 def write(
@@ -85,37 +106,41 @@ def write(
     planned: Planned,
     drift: Drift,
     now: float,
-    move: Callable[[Step], None] | None = None,
+    move: Callable[[tuple[Step, ...]], None] | None = None,
 ) -> tuple[tuple[Write, ...], tuple[Condition, ...]]:
     """Take the steps; what became of each, and which files somebody else keeps writing.
 
-    A cgroup that has gone is no fault and no write. Memory nodes are given to `move`, where there
-    is one: the kernel moves pages while they are written.
+    A cgroup that has gone is no fault and no write. A pod's memory nodes are given to `move`, in
+    their order, where there is one: the kernel moves pages while they are written.
     """
     writes: list[Write] = []
     conditions: list[Condition] = []
-    for target, own in planned.steps:
+    for target, planned_steps in planned.steps:
+        own = planned_steps
+        if move is not None:
+            own = tuple(step for step in planned_steps if step.file != "mems")
+            move(tuple(step for step in planned_steps if step.file == "mems"))
         held_back = list(_held_back(target, own, planned.inputs, drift, now))
         conditions += held_back
         if not held_back:
-            writes += _written(cpusets, own, drift, move)
+            writes += _written(cpusets, own, drift)
     return tuple(writes), tuple(conditions)
 
 
-def _written(
-    cpusets: Cpusets, own: Iterable[Step], drift: Drift, move: Callable[[Step], None] | None
-) -> Iterator[Write]:
-    for step in own:
-        if step.file == "mems" and move is not None:
-            move(step)
-            continue
+def _written(cpusets: Cpusets, own: Iterable[Step], drift: Drift) -> Iterator[Write]:
+    left = list(own)
+    while left:
+        step = left.pop(0)
         try:
             cpusets.write(step.path, step.file, step.after)
         except GoneError:
             # One container that has gone leaves the others' steps legal.
+            drift.refused(_file(step))
             continue
         except SourceError as error:
-            drift.refused(_file(step))
+            # What isn't written isn't ours, so that nobody is taken for its changer later.
+            for unwritten in (step, *left):
+                drift.refused(_file(unwritten))
             yield Write(step=step, error=str(error))
             return
         yield Write(step=step, error=None)
@@ -146,6 +171,20 @@ def _held_back(
 
 def _suspect(wanted: frozenset[int], evidence: Evidence, held: frozenset[int]) -> Suspect:
     return likely_writer(wanted, held, evidence)
+
+
+def files(observed: Iterable[PodGroups]) -> frozenset[str]:
+    """The cpuset files of pods' cgroups, as drift knows them."""
+    return frozenset(
+        f"{group.path}/cpuset.{file}"
+        for groups in observed
+        for group in (
+            groups.group,
+            *(each.group for each in groups.containers),
+            *(nested for each in groups.containers for nested in each.nested),
+        )
+        for file in ("cpus", "mems")
+    )
 
 
 def _file(step: Step) -> str:

@@ -49,7 +49,7 @@ def run_forever(
                 return
             if binder is not None:
                 seen = binder.work()
-                if seen.writes:
+                if seen.writes or seen.conditions or seen.failures:
                     tell(seen)
                 if seen.unknown:
                     over = min(over, clock() + UNKNOWN_SECONDS)

@@ -7,7 +7,7 @@ cgroup writes meanwhile (https://docs.kernel.org/admin-guide/cgroup-v2.html#cpus
 import threading
 import time
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 
 from numa_agent.core.conditions import Condition
 from numa_agent.core.cpusets import Step
@@ -22,7 +22,7 @@ LONG_SECONDS = 60.0
 
 
 class Mover:
-    """Takes steps and writes each, the oldest first; a newer one for the same file replaces it."""
+    """Keeps the moves that are wanted, pod by pod, and makes them one at a time in their order."""
 
     def __init__(
         self,
@@ -41,18 +41,17 @@ class Mover:
         self._thread: threading.Thread | None = None
         self._ended = False
 
-    def offer(self, step: Step) -> None:
-        """Write this when its turn comes, unless it is being written or waits already."""
+    def want(self, moves: Iterable[tuple[Step, ...]]) -> None:
+        """These steps, a tuple for each pod, are what is wanted now; what waited else is dropped.
+
+        A step that is being written goes on: the kernel can't be stopped.
+        """
         with self._changed:
-            if self._ended or (self._now and self._now[0] == step) or step in self._waiting:
+            if self._ended:
                 return
-            same = [
-                each for each in self._waiting if (each.path, each.file) == (step.path, step.file)
-            ]
-            for each in same:
-                self._waiting.remove(each)
-            self._waiting.append(step)
-            if self._thread is None:
+            on = None if self._now is None else self._now[0]
+            self._waiting = deque(step for own in moves for step in own if step != on)
+            if self._waiting and self._thread is None:
                 # A daemon: the end of the process doesn't wait for a move.
                 self._thread = threading.Thread(target=self._run, name="mover", daemon=True)
                 self._thread.start()
@@ -97,6 +96,10 @@ class Mover:
                 error = str(failure)
             with self._changed:
                 self._now = None
+                if error is not None:
+                    # The pod's next steps rely on this one; the next pass wants them again.
+                    others = (each for each in self._waiting if each.pod != step.pod)
+                    self._waiting = deque(others)
                 self._done.append(Write(step=step, error=error))
                 self._changed.wait_for(lambda: self._ended, self._pause)
 

@@ -16,7 +16,7 @@ from numa_agent.agent.publisher import sent
 from numa_agent.agent.sources import NodeSources, Readings, read_all, view_of
 from numa_agent.core.conditions import Condition
 from numa_agent.core.cpulist import CpuSet
-from numa_agent.core.cpusets import Desired, Mems, Options
+from numa_agent.core.cpusets import Desired, Mems, Options, Step
 from numa_agent.core.drift import Drift
 from numa_agent.core.errors import SourceError
 from numa_agent.core.publishing import Published
@@ -26,9 +26,13 @@ from numa_agent.core.view import Json, Rendering, View
 
 @dataclass(slots=True)
 class Memory:
-    """What the last pass gave to whom, by pod uid; None before the first."""
+    """What a pass leaves to the next: who was assigned what, and which conditions are Events.
+
+    `assigned` is by pod uid, None before the first pass.
+    """
 
     assigned: Mapping[str, CpuSet] | None = None
+    told: set[Condition] = field(default_factory=set)
 
 
 def _nobody(_: Planned | None) -> None:
@@ -74,11 +78,12 @@ def run_pass(ports: Ports) -> Report:
         for manifest in rendering.manifests
     )
     rivals = _rivals(publications)
-    _tell(ports, rivals, failures)
-    bound = planned if _may_bind(now, failures) else None
+    _tell(ports, (*rivals, *_refused(wanted)), failures)
+    bound = bound_of(ports, now, planned, failures)
     ports.planned(bound)
     if bound is not None:
         ports.memory.assigned = bound.desired.assigned
+        ports.drift.keep(binding.files(bound.inputs.observed.values()))
     writes, fights = _written(ports, bound)
     proofs = () if bound is None else prove(ports.cpusets, bound, writes, failures)
     if bound is not None and ports.lift_quota:
@@ -124,28 +129,56 @@ def _written(
     if planned is None:
         return (), ()
     mover = ports.mover
+    moves: list[tuple[Step, ...]] = []
     writes, fights = binding.write(
         ports.cpusets,
         planned,
         ports.drift,
         ports.clock(),
-        None if mover is None else mover.offer,
+        None if mover is None else moves.append,
     )
     if mover is None:
         return writes, fights
+    mover.want(moves)
     return (*mover.done(), *writes), (*fights, *mover.conditions())
 
 
-def _may_bind(now: Readings, failures: list[str]) -> bool:
-    """Whether CPUs may be given out: only by what kubelet's state says now, of pods it names."""
-    state = now.cpu_state.values[0] if now.cpu_state.values else None
-    if state is not None and state.unknown_holders:
-        failures.append(
-            "cpu_manager_state names containers without their pods"
-            f" ({state.unknown_holders[0][:80]}): no CPU is given out"
-        )
-        return False
-    return now.cpu_state.fresh
+def bound_of(
+    ports: Ports, now: Readings, planned: Planned | None, failures: list[str]
+) -> Planned | None:
+    """What may be bound of what is planned, None (and why, in `failures`) where nothing may.
+
+    CPUs are given out only by what kubelet's state says, of pods that it names, and still says
+    after the cgroups were looked at: kubelet decides before it makes a pod's.
+    """
+    if planned is None:
+        return None
+    why = _unsafe(ports, now)
+    if why is not None:
+        failures.append(f"no CPU is given out: {why}")
+        return None
+    return planned
+
+
+def _unsafe(ports: Ports, now: Readings) -> str | None:
+    if not now.cpu_state.fresh:
+        return "kubelet's state isn't of now"
+    state = now.cpu_state.values[0]
+    if state is None:
+        settings = now.settings.values[0] if now.settings.fresh and now.settings.values else None
+        if settings is None or settings[0].cpu_manager_policy != "none":
+            return "kubelet's cpu_manager_state isn't there and its policy isn't known to be none"
+    elif state.unknown_holders:
+        who = state.unknown_holders[0][:80]
+        return f"cpu_manager_state names containers without their pods ({who})"
+    again = ports.sources.cpu_state.read()
+    if again.error is not None or again.values != now.cpu_state.values:
+        return "kubelet's cpu_manager_state changed meanwhile; the next pass goes by the new one"
+    try:
+        ports.cpusets.check_writable()
+    except SourceError as error:
+        return str(error)
+    return None
 
 
 def _rendering(
@@ -173,9 +206,29 @@ def _rivals(publications: Iterable[Publication]) -> tuple[Condition, ...]:
     )
 
 
+def _refused(wanted: Desired | None) -> tuple[Condition, ...]:
+    """Assignments that aren't followed, as what is told of."""
+    return tuple(
+        Condition(
+            code="assignment-refused",
+            subject=each.pod.full_name,
+            message=f"pod {each.pod.full_name}: {each.message}",
+        )
+        for each in (wanted.refusals if wanted else ())
+    )
+
+
 def _tell(ports: Ports, conditions: Iterable[Condition], failures: list[str]) -> None:
-    for condition in conditions:
+    """Make an Event of each, once for as long as it lasts."""
+    found = list(conditions)
+    told = ports.memory.told
+    told.intersection_update(found)
+    for condition in found:
+        if condition in told:
+            continue
         try:
             ports.tell(condition)
         except SourceError as error:
             failures.append(str(error))
+            continue
+        told.add(condition)

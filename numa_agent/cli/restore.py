@@ -41,8 +41,8 @@ def run(arguments: argparse.Namespace) -> int:
         print(f"{step.pod}: {step.file} {before} -> {after} in {step.path}")
         if write.error is not None:
             print(f"numa-agent restore: not written: {write.error}", file=sys.stderr)
-    for name in restored.untouched:
-        print(f"{name}: has all that is in force around it")
+    for name, why in restored.untouched.items():
+        print(f"{name} {why}")
     for failure in restored.failures:
         print(f"numa-agent restore: failed: {failure}", file=sys.stderr)
     failed = restored.failures or any(write.error for write in restored.writes)

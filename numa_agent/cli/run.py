@@ -80,6 +80,8 @@ class _Changes:
             sys.stdout.flush()
 
     def _tell_between(self, seen: Seen) -> None:
+        for said in (*seen.failures, *(each.message for each in seen.conditions)):
+            print(f"numa-agent run: {said}", file=sys.stderr, flush=True)
         for write in seen.writes:
             if self._output == "json":
                 print(json.dumps({"write": write_json(write)}), flush=True)

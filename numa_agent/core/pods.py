@@ -4,6 +4,7 @@ https://kubernetes.io/docs/reference/kubernetes-api/workload-resources/pod-v1/
 """
 
 import re
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
@@ -13,6 +14,7 @@ from numa_agent.core.requests import NO_DEMANDS, Demands, parse_demands
 
 # The ids below become parts of cgroup paths, so nothing but these forms may pass.
 _UID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}|[0-9a-f]{32}")
+_HASH = re.compile(r"[0-9a-f]{32}")
 _CONTAINER_ID = re.compile(r"[a-z][a-z0-9-]*://(?P<id>[0-9a-f]{64})")
 
 _FINISHED = {"Succeeded", "Failed"}
@@ -105,8 +107,25 @@ def parse_pods(pod_list: Document) -> PodsRead:
             if mapping(mapping(item).get("status")).get("phase") not in _FINISHED:
                 problems.append(str(error))
                 left_out = True
+    pods, more = _without_doubles(pods)
+    problems += more
     pods.sort(key=lambda pod: (pod.started or "~", pod.namespace, pod.name, pod.uid))
     return PodsRead(tuple(pods), tuple(sorted(problems)), left_out)
+
+
+def _without_doubles(pods: list[Pod]) -> tuple[list[Pod], list[str]]:
+    """The pods without static ones that claim a cgroup which another pod has by the same name."""
+    claimed = Counter(pod.cgroup_uid for pod in pods if not pod.finished)
+    kept, problems = [], []
+    for pod in pods:
+        if pod.cgroup_uid != pod.uid and claimed[pod.cgroup_uid] > 1:
+            problems.append(
+                f"pod {pod.full_name} is left out: another pod names the same cgroup,"
+                f" {pod.cgroup_uid}"
+            )
+        else:
+            kept.append(pod)
+    return kept, problems
 
 
 def _pod(item: Document, problems: list[str]) -> Pod:
@@ -133,6 +152,9 @@ def _pod(item: Document, problems: list[str]) -> Pod:
     for uid in (pod.uid, pod.cgroup_uid):
         if _UID.fullmatch(uid) is None:
             raise ValueError(f"{full_name} is left out: {uid[:80]!r} isn't a pod's uid")
+    if pod.cgroup_uid != pod.uid and _HASH.fullmatch(pod.cgroup_uid) is None:
+        # Another pod's uid has dashes: nobody gets at its cgroup by naming it.
+        raise ValueError(f"{full_name} is left out: {pod.cgroup_uid!r} is no configuration's hash")
     return pod
 
 

@@ -1,7 +1,9 @@
 """One pass over a machine: live, or recorded in a folder."""
 
+import os
 import random
 import signal
+import threading
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack, closing, contextmanager
 from dataclasses import replace
@@ -9,7 +11,7 @@ from threading import Event
 from typing import TYPE_CHECKING
 
 from numa_agent.agent import Binder, Mover, News, NodeSources, Ports, run_forever, run_pass
-from numa_agent.config import Config
+from numa_agent.config import KUBELET_DIR, Config
 from numa_agent.core.conditions import Condition
 from numa_agent.core.cpusets import Mems, Options, Step
 from numa_agent.core.drift import Drift
@@ -29,7 +31,10 @@ if TYPE_CHECKING:
 Tell = Callable[[News], None]
 """Hears of each pass and of what is done between them, or why there was no pass."""
 
-EVENT_REASONS = {"second-publisher": "SecondPublisher"}
+EVENT_REASONS = {
+    "second-publisher": "SecondPublisher",
+    "assignment-refused": "CPUSetRefused",
+}
 
 
 def run_once(config: Config, put: Put | None = None) -> Report:
@@ -58,13 +63,14 @@ def run_on(config: Config, tell: Tell) -> None:
 
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, end)
+    threading.excepthook = _end_process
     counted = _served(config, tell)
     with ExitStack() as stack:
         ask = stack.enter_context(asking_nvml(config))
         cluster = stack.enter_context(reaching(config))
         ports = ports_of(config, ask, cluster, None)
         tree = CpusetTree(config.host_root, lambda: _cgroup_root(ports.sources))
-        watch = CgroupWatch(tree, wake.set)
+        watch = CgroupWatch(tree, config.host_root / KUBELET_DIR, wake.set)
         stack.callback(watch.close)
         ports = replace(ports, damaged=_and_degraded(ports.damaged, watch))
         mover = _mover(config, ports) if config.mems == "migrate" else None
@@ -76,8 +82,21 @@ def run_on(config: Config, tell: Tell) -> None:
             tell=counted,
             wait=wait,
             random=random.random,
-            binder=Binder(ports.cpusets, watch, ports.drift, ports.options, ports.clock, mover),
+            binder=Binder(
+                ports.cpusets,
+                watch,
+                ports.drift,
+                ports.options,
+                ports.clock,
+                ports.sources.cpu_state.read,
+            ),
         )
+
+
+def _end_process(error: threading.ExceptHookArgs) -> None:
+    """End with a message: kubelet starts a process again, a thread that died nobody does."""
+    threading.__excepthook__(error)
+    os._exit(70)
 
 
 def _mover(config: Config, ports: Ports) -> Mover:

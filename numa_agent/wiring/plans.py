@@ -1,14 +1,13 @@
 """What a pass would write, and what would take it back, by the pass's own reading."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
-from numa_agent.agent import NodeSources, Planned, binding, planned_of, read_all
+from numa_agent.agent import Planned, binding, bound_of, planned_of, read_all
 from numa_agent.config import Config, ConfigError
-from numa_agent.core.cgroups import PodGroups
 from numa_agent.core.cpusets import Step, restore_steps
 from numa_agent.core.errors import GoneError, SourceError
-from numa_agent.core.pods import Pod, PodsRead
+from numa_agent.core.pods import Pod
 from numa_agent.core.report import Write
 from numa_agent.wiring.map import asking_nvml
 from numa_agent.wiring.passes import ports_of, reaching
@@ -28,51 +27,43 @@ def plan_once(config: Config) -> Plan:
         ports = ports_of(config, ask, cluster, None)
         now = read_all(ports.sources)
         failures = now.failures
-        planned = planned_of(ports, now, failures)
+        planned = bound_of(ports, now, planned_of(ports, now, failures), failures)
     return Plan(planned=planned, failures=tuple(failures))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Restored:
-    """The writes that took bindings back, the pods that had none, and why sources failed."""
+    """The writes that took bindings back, why other pods have none, and why sources failed."""
 
     writes: tuple[Write, ...]
-    untouched: tuple[str, ...]
+    untouched: Mapping[str, str]
     failures: tuple[str, ...]
 
 
 def restore_once(config: Config, pod_name: str | None) -> Restored:
-    """Give one pod (namespace/name), or all, everything that is in force around it.
+    """Give one pod (namespace/name), or all that are ours, everything that is in force around it.
 
-    Containers that kubelet's static CPU manager writes are left to it. Raises ConfigError where no
-    such pod runs here.
+    kubelet's static CPU manager keeps its pods and containers, and pods that are somebody else's
+    are left alone; one that opted out is restored where it is named. Nothing is written while
+    kubelet's state isn't known. Raises ConfigError where no such pod runs here.
     """
     with asking_nvml(config) as ask, reaching(config) as cluster:
         ports = ports_of(config, ask, cluster, None)
-        failures: list[str] = []
-        chosen = _chosen(_pods(ports.sources, failures), pod_name)
-        observed = binding.observe(ports.cpusets, chosen, failures)
+        now = read_all(ports.sources)
+        failures = now.failures
+        planned = bound_of(ports, now, planned_of(ports, now, failures), failures)
+        if planned is None:
+            return Restored(writes=(), untouched={}, failures=tuple(failures))
+        chosen = _chosen(planned.inputs.pods, pod_name)
         writes: list[Write] = []
-        untouched: list[str] = []
+        untouched: dict[str, str] = {}
         for pod in chosen:
-            groups = observed.get(pod.uid)
-            steps = () if groups is None else _steps(pod, groups)
-            if not steps:
-                untouched.append(pod.full_name)
-            for step in steps:
-                write = _written(ports.cpusets, step)
-                writes.append(write)
-                if write.error is not None:
-                    break
-    return Restored(writes=tuple(writes), untouched=tuple(untouched), failures=tuple(failures))
-
-
-def _pods(sources: NodeSources, failures: list[str]) -> tuple[Pod, ...]:
-    reading = sources.pods.read()
-    if reading.error is not None:
-        failures.append(reading.error)
-    values: tuple[PodsRead, ...] = reading.values
-    return values[0].pods if values else ()
+            steps = _steps(planned, pod, named=pod_name is not None)
+            if isinstance(steps, str):
+                untouched[pod.full_name] = steps
+                continue
+            writes += _written(ports.cpusets, steps)
+    return Restored(writes=tuple(writes), untouched=untouched, failures=tuple(failures))
 
 
 def _chosen(pods: Iterable[Pod], name: str | None) -> list[Pod]:
@@ -82,27 +73,39 @@ def _chosen(pods: Iterable[Pod], name: str | None) -> list[Pod]:
     found = [pod for pod in live if pod.full_name == name]
     if not found:
         listed = ", ".join(sorted(pod.full_name for pod in live)[:10]) or "none"
-        raise ConfigError(
-            f"no pod {name} runs on this node; write NAMESPACE/NAME (here: {listed})"
-        )
+        raise ConfigError(f"no pod {name} runs here; write NAMESPACE/NAME (here: {listed})")
     return found
 
 
-def _steps(pod: Pod, groups: PodGroups) -> tuple[Step, ...]:
+def _steps(planned: Planned, pod: Pod, *, named: bool) -> tuple[Step, ...] | str:
+    """The writes that restore a pod, or why there are none."""
+    alone = next((each for each in planned.desired.left_alone if each.pod.uid == pod.uid), None)
+    if alone is not None and not (named and alone.code == "opted-out"):
+        return f"is left alone: {alone.message}"
+    inputs = planned.inputs
+    if inputs.kubelet is not None and pod.cgroup_uid in inputs.kubelet.by_pod:
+        return "is left alone: kubelet's static CPU manager gave it CPUs of its own"
+    groups = inputs.observed.get(pod.uid)
+    if groups is None:
+        return "has no cgroup here"
     parent = groups.above[-1] if groups.above else groups.group
-    return restore_steps(
+    steps = restore_steps(
         pod,
         groups,
         cpus=parent.effective_cpus or frozenset(),
         mems=parent.effective_mems or frozenset(),
+        pod_level_only=inputs.kubelet_static,
     )
+    return steps or "has all that is in force around it"
 
 
-def _written(cpusets: binding.Cpusets, step: Step) -> Write:
-    try:
-        cpusets.write(step.path, step.file, step.after)
-    except GoneError:
-        return Write(step=step, error=None)
-    except SourceError as error:
-        return Write(step=step, error=str(error))
-    return Write(step=step, error=None)
+def _written(cpusets: binding.Cpusets, steps: Iterable[Step]) -> Iterator[Write]:
+    for step in steps:
+        try:
+            cpusets.write(step.path, step.file, step.after)
+        except GoneError:
+            continue
+        except SourceError as error:
+            yield Write(step=step, error=str(error))
+            return
+        yield Write(step=step, error=None)

@@ -14,9 +14,14 @@ WAIT_SECONDS = 3600.0
 class CgroupWatch:
     """Follows cgroups of one hierarchy; `wake` is called, in its thread, when one changed."""
 
-    def __init__(self, tree: CpusetTree, wake: Callable[[], None]) -> None:
-        """Start the thread. Raises SourceError where the process may open no more files."""
+    def __init__(self, tree: CpusetTree, states: Path, wake: Callable[[], None]) -> None:
+        """Take the hierarchy and kubelet's folder, and start the thread.
+
+        Raises SourceError where the process may open no more files.
+        """
         self._tree = tree
+        self._states = states
+        self._stale = False
         self._wake = wake
         self._watch = Watch()
         self._lock = threading.Lock()
@@ -32,7 +37,8 @@ class CgroupWatch:
         wanted = {mount / path for path in paths}
         for path in sorted(wanted):
             self._watch.follow(path, Role.CGROUP)
-        for path in self._watch.followed - wanted:
+        self._watch.follow(self._states, Role.STATE)
+        for path in self._watch.followed - wanted - {self._states}:
             self._watch.forget(path)
 
     def changed(self) -> frozenset[str]:
@@ -40,6 +46,19 @@ class CgroupWatch:
         with self._lock:
             found, self._changed = frozenset(self._changed), set()
         return found
+
+    def stale(self) -> bool:
+        """Whether kubelet's state files changed since it was asked last."""
+        with self._lock:
+            found, self._stale = self._stale, False
+        return found
+
+    def pods(self) -> frozenset[str]:
+        """The uids, as kubelet knows them, of the pods that have a cgroup."""
+        try:
+            return frozenset(self._tree.pod_directories())
+        except SourceError:
+            return frozenset()
 
     def parents(self) -> tuple[str, ...]:
         """The cgroups in which pods' cgroups appear, none where there is no hierarchy."""
@@ -69,9 +88,13 @@ class CgroupWatch:
                 and event.kind is not Kind.GONE
                 and event.path.is_relative_to(mount)
             }
-            if found:
+            stale = any(
+                event.path == self._states and event.kind is Kind.WRITTEN for event in events
+            )
+            if found or stale:
                 with self._lock:
                     self._changed |= found
+                    self._stale = self._stale or stale
                 self._wake()
 
     def _mount(self) -> Path | None:

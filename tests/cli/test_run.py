@@ -38,6 +38,10 @@ def test_a_pass_writes_the_assigned_cpus_and_proves_them(
             "reason": "CPUs 56-67,168-179 are in force, all in node 1",
             "decided": "56-67,168-179",
             "effective": "56-67,168-179",
+            "tasks_seen": 0,
+            "tasks_unseen": 1,
+            "cpu_quota": None,
+            "notes": ["1 of its tasks isn't seen from here"],
         }
     ]
 

@@ -80,9 +80,16 @@ def node(tmp_path: Path) -> Iterator[Node]:
         ports = replace(
             ports_of(config, ask, None, None), clock=lambda: time.monotonic() + ahead[0]
         )
-        watch = CgroupWatch(CpusetTree(root), woken.set)
+        watch = CgroupWatch(CpusetTree(root), root / "var/lib/kubelet", woken.set)
         stack.callback(watch.close)
-        binder = Binder(ports.cpusets, watch, ports.drift, ports.options, ports.clock)
+        binder = Binder(
+            ports.cpusets,
+            watch,
+            ports.drift,
+            ports.options,
+            ports.clock,
+            ports.sources.cpu_state.read,
+        )
         yield Node(root, ports, binder, woken, ahead)
 
 
@@ -118,7 +125,8 @@ def test_a_pod_whose_cgroup_appears_after_the_pass_is_bound_at_once(node: Node) 
 
 def test_a_pod_that_the_pass_didnt_know_asks_for_another_pass(node: Node) -> None:
     node.take_pass()
-    (node.root / "sys/fs/cgroup/kubepods.slice/kubepods-podnew.slice").mkdir()
+    name = "kubepods-pod11111111_2222_4333_8444_555555555555.slice"
+    (node.root / "sys/fs/cgroup/kubepods.slice" / name).mkdir()
     assert node.woken.wait(SECONDS)
     seen = node.binder.work()
     assert seen == Seen(unknown=True)
@@ -172,3 +180,19 @@ def test_shared_pods_are_kept_off_the_cpus_of_others(node: Node) -> None:
     assert cpus_of(shared) == SHARED
     (shared / "cpuset.cpus").write_text("0-223\n")
     node.work_until(SHARED, shared / "cpuset.cpus")
+
+
+def test_a_state_that_kubelet_changed_since_the_pass_asks_for_another_one_first(
+    node: Node,
+) -> None:
+    node.take_pass()
+    state = node.root / "var/lib/kubelet/cpu_manager_state"
+    fresh = state.with_name("fresh")
+    fresh.write_text('{"policyName":"static","defaultCpuSet":"0-223","entries":{}}')
+    fresh.rename(state)
+    assert node.woken.wait(SECONDS)
+    assert node.binder.work() == Seen(unknown=True)
+    (node.assigned / "cpuset.cpus").write_text("0-7\n")
+    assert node.woken.wait(SECONDS)
+    assert node.binder.work() == Seen(unknown=True)
+    assert cpus_of(node.assigned) == "0-7"

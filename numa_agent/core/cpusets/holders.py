@@ -1,6 +1,6 @@
 """Whose each CPU is, and what the kernel holds pods to already."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 
 from numa_agent.core.assignment import Assignment
 from numa_agent.core.cpulist import CpuSet, render
@@ -72,7 +72,7 @@ def in_force(pods: Iterable[Pod], inputs: Inputs, follow: frozenset[str]) -> dic
         and pod.uid not in follow
         and _may_have_own(pod, inputs)
         and cpus.isdisjoint(given)
-        and _its_own(pod.uid, bound, inputs.before)
+        and _its_own(pod.uid, bound, inputs.before, _left(live, follow, inputs))
     }
 
 
@@ -84,7 +84,27 @@ def _may_have_own(pod: Pod, inputs: Inputs) -> bool:
     return said is not None
 
 
-def _its_own(uid: str, bound: Mapping[str, CpuSet], before: Mapping[str, CpuSet] | None) -> bool:
+def _its_own(
+    uid: str,
+    bound: Mapping[str, CpuSet],
+    before: Mapping[str, CpuSet] | None,
+    left: CpuSet,
+) -> bool:
     if before is not None:
         return bound[uid] <= before.get(uid, CpuSet())
-    return all(bound[uid].isdisjoint(cpus) for other, cpus in bound.items() if other != uid)
+    others = (cpus for other, cpus in bound.items() if other != uid)
+    # All that those with CPUs of their own leave is what a pod that shares is held to.
+    return bound[uid] != left and all(bound[uid].isdisjoint(cpus) for cpus in others)
+
+
+def _left(live: Iterable[Pod], follow: Collection[str], inputs: Inputs) -> CpuSet:
+    """What the pods that are bound as they were decided leave to share."""
+    own = CpuSet().union(
+        *(
+            said.cpus
+            for pod in live
+            if pod.uid in follow and isinstance(said := inputs.decisions.get(pod.uid), Assignment)
+        )
+    )
+    isolated = inputs.topology.isolated or CpuSet()
+    return inputs.topology.online - own - isolated

@@ -12,17 +12,21 @@ from numa_agent.core.cpusets.values import PodTarget, Step
 from numa_agent.core.pods import Pod
 
 
-def restore_steps(pod: Pod, groups: PodGroups, *, cpus: CpuSet, mems: MemSet) -> tuple[Step, ...]:
+def restore_steps(
+    pod: Pod, groups: PodGroups, *, cpus: CpuSet, mems: MemSet, pod_level_only: bool = False
+) -> tuple[Step, ...]:
     """The writes that give a pod's tasks all CPUs and memory nodes in force around it.
 
     None of them loses anything. What inherits goes on to, and what is nested in a container keeps
-    the part that it took. An empty set asks for nothing.
+    the part that it took. An empty set asks for nothing. `pod_level_only` leaves containers'
+    directories to kubelet.
     """
     target = PodTarget(
         pod=pod,
         cpus=_whole(groups, "cpus", cpus),
         mems=_whole(groups, "mems", mems),
         reason="restored: it may use what its parent may",
+        pod_level_only=pod_level_only,
     )
     return steps(target, groups)
 

@@ -136,8 +136,14 @@ class Drift:
 
     def refused(self, path: str) -> None:
         """Take in that the kernel refused the write, so that what is there isn't drift."""
-        if (file := self._files.get(path)) is not None:
-            file.applied = False
+        if (file := self._files.get(path)) is None:
+            return
+        file.applied = False
+        if file.reapplied and file.reapplied[-1] == file.last:
+            # It wasn't one: neither the cap nor the back-off counts it.
+            file.reapplied.pop()
+            file.streak -= 1
+            file.earliest = float("-inf")
 
     def reset(self, path: str) -> None:
         """Let an operator end a conflict: the next look writes again, as if there was no fight."""
