@@ -1,5 +1,6 @@
 """What each container with CPUs of its own really has: sets in force, tasks' masks, who limits."""
 
+import json
 from dataclasses import dataclass, field, replace
 
 import pytest
@@ -21,7 +22,7 @@ from numa_agent.core.errors import GoneError
 from numa_agent.core.pods import Pod
 from numa_agent.core.report import Proof
 from numa_agent.core.verdict import Alignment
-from tests.machine_tree import TWO_NODES, container_id, cpus, pod
+from tests.machine_tree import TWO_NODES, container, container_id, cpus, pod
 
 ASSIGNED = pod(1, "0-3")
 
@@ -174,3 +175,24 @@ def test_quotas_are_lifted_from_the_pod_down_where_that_is_asked_for() -> None:
     free = Cpusets(groups("0-3"))
     assert lift_quotas(free, planned_for(free), [proved(free)], failures) == ()
     assert (free.lifted, failures) == ([], [])
+
+
+def test_a_pod_s_quota_stays_where_one_of_its_containers_shares_cpus() -> None:
+    # It bounds all of them together; a container's own can go alone.
+    one = {"version": 1, "containers": {"c1": {"cpus": "0-3"}}}
+    of = replace(
+        pod(1, containers=(container(1), replace(container(2), name="sidecar"))),
+        annotations={"numa-agent.io/assignment": json.dumps(one)},
+    )
+    quotas = {"kubepods/p1": 4.0, "kubepods/p1/c1": 2.0}
+    cpusets = Cpusets(groups("0-3", pods="0-7"), quotas=quotas)
+    planned = planned_for(cpusets, of)
+    proofs = prove(cpusets, planned, (), [])
+    lift_quotas(cpusets, planned, proofs, [])
+    assert cpusets.lifted == ["kubepods/p1/c1"]
+
+
+def test_a_quota_is_not_lifted_of_what_runs_on_others_cpus() -> None:
+    cpusets = Cpusets(groups("4-7"), quotas={"kubepods/p1": 4.0})
+    assert lift_quotas(cpusets, planned_for(cpusets), [proved(cpusets)], []) == ()
+    assert cpusets.lifted == []

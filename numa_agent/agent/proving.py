@@ -89,7 +89,7 @@ def lift_quotas(
         own = None if groups is None else _of(groups, proof.container)
         if groups is None or own is None or proof.cpu_quota is None:
             continue
-        if not (proof.verdict.kept and _has_own(planned, proof.pod, proof.container)):
+        if not (_is_held(proof) and _has_own(planned, proof.pod, proof.container)):
             continue
         who = f"{proof.pod.full_name} {proof.container.name}"
         everybody = all(_has_own(planned, proof.pod, each) for each in proof.pod.containers)
@@ -104,6 +104,10 @@ def lift_quotas(
         message = f"{who}: its CPU quota of {proof.cpu_quota:g} CPUs was lifted (cpuQuota: lift)"
         lifted.append(Condition(code="cpu-quota-lifted", subject=who, message=message))
     return tuple(lifted)
+
+
+def _is_held(proof: Proof) -> bool:
+    return proof.verdict.effective == proof.verdict.decided
 
 
 def _has_own(planned: Planned, pod: Pod, container: Container) -> bool:

@@ -79,6 +79,8 @@ class PodGroups:
     """A pod's cgroup, its containers' by id, and those above it from the hierarchy's root down.
 
     `left_out` are paths in the pod's cgroup that are no container (conmon, an exec's).
+    `memory_used` is in bytes what a pod that is held to memory nodes has of them already, None
+    where that isn't told.
     """
 
     version: Version
@@ -86,3 +88,4 @@ class PodGroups:
     group: Group
     containers: tuple[ContainerGroups, ...]
     left_out: tuple[str, ...] = ()
+    memory_used: int | None = None

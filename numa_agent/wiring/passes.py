@@ -63,7 +63,7 @@ def run_on(config: Config, tell: Tell) -> None:
 
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, end)
-    threading.excepthook = _end_process
+    threading.excepthook = end_process
     counted = _served(config, tell)
     with ExitStack() as stack:
         ask = stack.enter_context(asking_nvml(config))
@@ -93,7 +93,7 @@ def run_on(config: Config, tell: Tell) -> None:
         )
 
 
-def _end_process(error: threading.ExceptHookArgs) -> None:
+def end_process(error: threading.ExceptHookArgs) -> None:
     """End with a message: kubelet starts a process again, a thread that died nobody does."""
     threading.__excepthook__(error)
     os._exit(70)

@@ -81,10 +81,10 @@ def _steps(planned: Planned, pod: Pod, *, named: bool) -> tuple[Step, ...] | str
     """The writes that restore a pod, or why there are none."""
     alone = next((each for each in planned.desired.left_alone if each.pod.uid == pod.uid), None)
     if alone is not None and not (named and alone.code == "opted-out"):
-        return f"is left alone: {alone.message}"
+        return alone.message.removeprefix(f"pod {pod.full_name} ")
     inputs = planned.inputs
     if inputs.kubelet is not None and pod.cgroup_uid in inputs.kubelet.by_pod:
-        return "is left alone: kubelet's static CPU manager gave it CPUs of its own"
+        return "is left as it is: kubelet's static CPU manager gave it CPUs of its own"
     groups = inputs.observed.get(pod.uid)
     if groups is None:
         return "has no cgroup here"

@@ -130,7 +130,7 @@ def test_restore_takes_back_every_pod_and_a_second_one_has_nothing_to_do(
     assert main(words) == 0
     said = capsys.readouterr().out.splitlines()
     ends = ("has all that is in force around it", "has no cgroup here")
-    assert all(line.endswith(ends) or "is left alone" in line for line in said)
+    assert all(line.endswith(ends) or "is left as it is" in line for line in said)
 
 
 def test_a_pod_that_isnt_here_is_named_with_those_that_are(
@@ -145,3 +145,38 @@ def test_restore_wants_one_pod_or_all(words: list[str]) -> None:
     with pytest.raises(SystemExit) as caught:
         main(["restore", *words])
     assert caught.value.code == 2
+
+
+@pytest.mark.parametrize("state", ["absent", "damaged"])
+def test_nothing_is_restored_while_kubelet_s_state_isnt_known(
+    state: str, copy: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    # A container with CPUs of kubelet's would get everybody else's as well.
+    main(["run", "--once", "--host-root", str(copy)])
+    capsys.readouterr()
+    file = copy / "var/lib/kubelet/cpu_manager_state"
+    if state == "damaged":
+        file.write_text("{")
+    else:
+        file.unlink(missing_ok=True)
+        settings = copy / "var/lib/kubelet/config.yaml"
+        settings.write_text("kind: KubeletConfiguration\ncpuManagerPolicy: static\n")
+    before = files(copy)
+    assert main(["restore", "--host-root", str(copy), "--all"]) == 1
+    assert "no CPU is given out" in capsys.readouterr().err
+    assert files(copy) == before
+
+
+def test_kubelet_s_own_pods_are_not_restored_though_they_are_named(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    root = tmp_path / "machine"
+    shutil.copytree(machine("four-node-snc"), root, symlinks=True)
+    pods = json.loads((root / "answers" / "pods.json").read_text())
+    uid = "8359375b-ad7f-4647-ae87-3494cfafa041"
+    metadata = next(each["metadata"] for each in pods["items"] if each["metadata"]["uid"] == uid)
+    name = f"{metadata['namespace']}/{metadata['name']}"
+    before = files(root)
+    main(["restore", "--host-root", str(root), "--pod", name])
+    assert f"{name} is left as it is: kubelet's static CPU manager" in capsys.readouterr().out
+    assert files(root) == before

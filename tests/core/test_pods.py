@@ -107,6 +107,31 @@ def test_a_static_pod_s_cgroup_is_named_by_its_config_s_hash() -> None:
     assert only(document()).cgroup_uid == UID
 
 
+def test_a_config_s_hash_in_the_form_of_a_uid_is_none() -> None:
+    # Who may write annotations of a pod may not get at another pod's cgroup by them.
+    annotations = {"kubernetes.io/config.hash": UID, "kubernetes.io/config.mirror": UID}
+    answer = read(document("bad", annotations=annotations, uid=UID.replace("a", "b")))
+    assert answer.pods == ()
+    assert "is no configuration's hash" in answer.problems[0]
+
+
+def test_of_pods_that_name_one_cgroup_by_their_annotations_none_is_taken() -> None:
+    hashed = {"kubernetes.io/config.hash": HASH, "kubernetes.io/config.mirror": HASH}
+    other = UID.replace("a", "b")
+    two = read(document("a", annotations=hashed), document("b", annotations=hashed, uid=other))
+    assert two.pods == ()
+    assert [problem.split(" is left out")[0] for problem in two.problems] == [
+        "pod shop/a",
+        "pod shop/b",
+    ]
+    # Only what lives can clash.
+    ended = document("a", annotations=hashed, phase="Failed")
+    assert [each.name for each in read(ended, document("b", annotations=hashed)).pods] == [
+        "a",
+        "b",
+    ]
+
+
 @pytest.mark.parametrize(
     ("phase", "finished"),
     [

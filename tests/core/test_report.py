@@ -4,10 +4,19 @@ from dataclasses import replace
 
 import pytest
 
+from numa_agent.core.accounting import Amount, NodeAccount
 from numa_agent.core.conditions import Condition
 from numa_agent.core.cpusets import LeftAlone, Refusal, Step
 from numa_agent.core.publishing import Outcome, Published
-from numa_agent.core.report import Proof, Publication, Report, SourceAge, Write, to_json
+from numa_agent.core.report import (
+    Proof,
+    Publication,
+    Report,
+    SourceAge,
+    Write,
+    bindings,
+    to_json,
+)
 from numa_agent.core.verdict import judge
 from tests.machine_tree import TWO_NODES, cpus, pod
 
@@ -30,6 +39,11 @@ PROOF = Proof(
 TASKS: dict[str, object] = {"tasks_seen": 0, "tasks_unseen": 0, "cpu_quota": None, "notes": []}
 ALONE = LeftAlone(pod=pod(3), code="opted-out", message="off")
 REFUSAL = Refusal(pod=pod(2), code="malformed", message="odd")
+
+ACCOUNT = NodeAccount(
+    node=TWO_NODES.nodes[0],
+    resources={"cpu": Amount(capacity=4, allocatable=3, available=1)},
+)
 
 GOOD = Report(
     topology=TWO_NODES,
@@ -100,6 +114,10 @@ def test_programs_read_the_same_with_sets_as_kernel_lists() -> None:
         conditions=(ODD,),
         publications=(*GOOD.publications, NOT_SENT),
         sources=(SourceAge(source="node", age_seconds=None, error="down"),),
+        accounts=(ACCOUNT,),
+        bindings=bindings((POD, pod(3)), {POD.uid: cpus("0-3")}),
+        reserved=cpus("4"),
+        kubelet_exclusive=cpus("5-6"),
     )
     write = {
         "pod": "shop/p1",
@@ -151,4 +169,12 @@ def test_programs_read_the_same_with_sets_as_kernel_lists() -> None:
         "failures": ["f"],
         "sources": [{"source": "node", "age_seconds": None, "error": "down"}],
         "drift": {"systemd": 2},
+        "zones": [
+            {
+                "numa_node": 0,
+                "resources": {"cpu": {"capacity": 4, "allocatable": 3, "available": 1}},
+            }
+        ],
+        "bindings": [{"pod": "shop/p1", "uid": POD.uid, "cpus": "0-3"}],
+        "cpus": {"reserved": "4", "kubelet_exclusive": "5-6"},
     }

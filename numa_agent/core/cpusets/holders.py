@@ -65,6 +65,7 @@ def in_force(pods: Iterable[Pod], inputs: Inputs, follow: frozenset[str]) -> dic
             bound[pod.uid] = bound_cpus(groups, static=inputs.kubelet_static) or CpuSet()
     state = inputs.kubelet
     given = CpuSet() if state is None else CpuSet().union(*state.by_pod.values())
+    left = _left(live, follow, inputs)
     return {
         pod.uid: cpus
         for pod in live
@@ -72,7 +73,7 @@ def in_force(pods: Iterable[Pod], inputs: Inputs, follow: frozenset[str]) -> dic
         and pod.uid not in follow
         and _may_have_own(pod, inputs)
         and cpus.isdisjoint(given)
-        and _its_own(pod.uid, bound, inputs.before, _left(live, follow, inputs))
+        and _its_own(pod.uid, bound, inputs.before, left)
     }
 
 

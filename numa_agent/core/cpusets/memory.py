@@ -28,6 +28,15 @@ class Memory:
         self._when = options.mems
         self._conditions = conditions
         self._free = dict(inputs.free_memory)
+        self._promised = {pod.uid: self._promise(pod) for pod in inputs.pods}
+
+    def _promise(self, pod: Pod) -> Mapping[int, int]:
+        """Set aside what a pod that is held to some nodes may still come to use of them."""
+        groups = self._inputs.observed.get(pod.uid)
+        nodes = frozenset[int]() if groups is None or pod.finished else _held(groups)
+        if groups is None or not nodes or _everything(nodes, groups):
+            return {}
+        return self._set_aside(nodes, max(0, _need(pod) - (groups.memory_used or 0)))
 
     def nodes(self, pod: Pod, said: Assignment, names: Iterable[str]) -> Mapping[str, MemSet]:
         """The memory nodes of a pod's containers by name, none where they aren't to be set.
@@ -102,17 +111,18 @@ class Memory:
 
     def _no_room(self, pod: Pod, nodes: MemSet, together: str) -> str | None:
         """Why the nodes can't hold what the pod may use; what they can is then set aside."""
-        asked = pod.demands.effective()
-        need = max(pod.demands.memory_limit or 0, asked.get("memory", 0))
+        need = _need(pod)
         if not need:
             return "it has neither a limit nor a request for memory"
+        for node, promised in self._promised.pop(pod.uid, {}).items():
+            self._free[node] = (self._free[node] or 0) + promised
         free = [self._free.get(node) for node in sorted(nodes)]
         if None in free:
             return f"the free memory of nodes {together} isn't known"
         if sum(each for each in free if each is not None) < need:
             have = sum(each for each in free if each is not None)
-            return f"it may use {need} bytes, and {have} are free there"
-        pages = self._no_pages(nodes, asked)
+            return f"it may use {need} bytes, and {have} are free there for it"
+        pages = self._no_pages(nodes, pod.demands.effective())
         if pages is None:
             self._set_aside(nodes, need)
         return pages
@@ -132,11 +142,16 @@ class Memory:
                 return f"it asks for {size} bytes of {kind}, and {free} are free there"
         return None
 
-    def _set_aside(self, nodes: MemSet, need: int) -> None:
+    def _set_aside(self, nodes: MemSet, need: int) -> Mapping[int, int]:
+        """Take what is needed from the nodes' free memory; what was taken of each."""
+        taken: dict[int, int] = {}
         for node in sorted(nodes):
-            have = self._free[node] or 0
-            self._free[node] = have - min(have, need)
-            need -= min(have, need)
+            have = self._free.get(node) or 0
+            if have:
+                taken[node] = min(have, need)
+                self._free[node] = have - taken[node]
+                need -= taken[node]
+        return taken
 
     def _say(self, code: str, pod: Pod, message: str) -> None:
         said = Condition(
@@ -144,6 +159,21 @@ class Memory:
         )
         if said not in self._conditions:
             self._conditions.append(said)
+
+
+def _need(pod: Pod) -> int:
+    """The bytes of memory that a pod may use, or asks for; 0 where neither is told."""
+    return max(pod.demands.memory_limit or 0, pod.demands.effective().get("memory", 0))
+
+
+def _held(groups: PodGroups) -> MemSet:
+    """The memory nodes that a pod is held to by a set of its own, none where it has none."""
+    own = (
+        (groups.group,)
+        if groups.version is Version.V2
+        else tuple(each.group for each in groups.containers)
+    )
+    return frozenset[int]().union(*(each.mems or frozenset() for each in own))
 
 
 def _all(wanted: Mapping[str, MemSet]) -> str:

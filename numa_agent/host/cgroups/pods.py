@@ -31,6 +31,7 @@ def read_pod(chain: Chain, reader: Reader) -> PodGroups | None:
         group=own,
         containers=tuple(containers),
         left_out=tuple(sorted(left_out)),
+        memory_used=reader.memory_used(folder) if own.mems else None,
     )
 
 

@@ -24,6 +24,8 @@ MAX_DEPTH = 16
 _POPULATED = re.compile(rb"^populated ([01])$", re.MULTILINE)
 _EVENTS = "cgroup.events"
 _PROCESSES = "cgroup.procs"
+_MEMORY = "memory.current"
+_LONGEST_NUMBER = 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +57,13 @@ class Reader:
         """Whether a process is in a cgroup or below it, None where that isn't told."""
         told = self._events(folder)
         return (self._inhabited(folder) or None) if told is None else told
+
+    def memory_used(self, folder: Folder) -> int | None:
+        """A cgroup's memory in bytes, None on v1, where another hierarchy has it."""
+        if self.mount.version is Version.V1:
+            return None
+        content = (self._content(folder, _MEMORY) or b"").strip()
+        return int(content) if content.isdigit() and len(content) <= _LONGEST_NUMBER else None
 
     def subtree(self, folder: Folder) -> tuple[Group, tuple[Group, ...]]:
         """A cgroup and those inside it, each parent before its children, at most MAX_NESTED."""

@@ -275,6 +275,14 @@ def test_a_pod_that_shares_and_gets_a_bad_annotation_holds_nothing() -> None:
     assert alone.assigned == {uid(1): cpus("0-3")}
 
 
+def test_the_only_pod_that_shares_isnt_taken_for_one_with_cpus_of_its_own() -> None:
+    # After a restart: what it is held to is what the others leave, and nobody else shares it.
+    seen = {1: v2(1, "0-3"), 2: v2(2, "4-7")}
+    answer = wanted(pod(1), pod(2), said={1: own("0-3"), 2: bad()}, seen=seen)
+    assert answer.assigned == {uid(1): cpus("0-3")}
+    assert refusal(answer).code == "malformed"
+
+
 def test_a_pod_whose_assignment_is_gone_shares_like_the_others() -> None:
     seen = v2(1, "0-3")
     answer = wanted(pod(1), seen={1: seen})

@@ -131,14 +131,14 @@ def test_memory_nodes_that_are_set_stay_whatever_is_free() -> None:
 @pytest.mark.parametrize(
     ("bound", "free", "expected"),
     [
-        (UNBORN, {1: GIB}, f"it may use {2 * GIB} bytes, and {GIB} are free there"),
+        (UNBORN, {1: GIB}, f"it may use {2 * GIB} bytes, and {GIB} are free there for it"),
         (UNBORN, {1: None}, "the free memory of nodes 1 isn't known"),
         (UNBORN, {}, "the free memory of nodes 1 isn't known"),
         (pod(1, containers=()), ROOM, "it has neither a limit nor a request for memory"),
         (
             asking(pod(1, containers=()), GIB, limit=9 * GIB),
             ROOM,
-            f"it may use {9 * GIB} bytes, and {8 * GIB} are free there",
+            f"it may use {9 * GIB} bytes, and {8 * GIB} are free there for it",
         ),
     ],
     ids=["full", "unreadable", "unknown", "no request", "limit"],
@@ -165,6 +165,43 @@ def test_pods_of_one_pass_don_t_get_the_same_room_twice() -> None:
     )
     assert [each.mems for each in answer.targets] == [cpus("1"), None, cpus("0-1")]
     assert codes(answer) == ["mems-not-set"]
+
+
+@pytest.mark.parametrize(
+    ("used", "limit", "is_set"),
+    [
+        (0, 4, True),  # 5 of the 8 GiB are promised, 3 are left
+        (GIB, 4, True),
+        (4 * GIB, 7, True),
+        (None, 4, True),
+        (None, 6, False),
+        (GIB, 7, False),
+        (9 * GIB, 8, True),
+    ],
+)
+def test_what_pods_in_place_may_still_use_is_no_room_for_others(
+    used: int | None, limit: int, is_set: bool
+) -> None:
+    there = asking(pod(1), 5 * GIB)
+    held = replace(v2(1, "4-5", mems="1"), memory_used=used)
+    answer = wanted(
+        asking(pod(2, containers=()), (limit - 1) * GIB),
+        there,
+        said={1: own("4-5", mems="1"), 2: own("6-7", mems="1")},
+        seen={1: held, 2: v2(2, containers={})},
+        options=START,
+        free_memory=ROOM,
+    )
+    bound = target(answer, 2)
+    assert bound is not None
+    assert bound.mems == (cpus("1") if is_set else None)
+
+
+def test_a_pod_in_place_isn_t_kept_out_by_what_itself_was_promised() -> None:
+    seen = v1(1, {1: "4-7", 2: "0-7"}, mems={1: "1"})
+    both = asking(pod(1, containers=(container(1), container(2))), 6 * GIB)
+    answer = decided(own("4-7", mems="1"), seen, bound=both)
+    assert mems(answer, seen) == {path(1, 2): "1"}
 
 
 def paged(free: int | None) -> Any:

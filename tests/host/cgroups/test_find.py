@@ -280,3 +280,24 @@ def test_finding_a_pod_opens_each_of_its_files_once_and_nothing_of_other_pods(
         # Its root has no configured sets.
         expected -= {f"{machine.at}/{name}" for name in sets[:2]}
     assert opens == dict.fromkeys(expected, 1)
+
+
+@pytest.mark.parametrize(
+    ("held", "content", "used"),
+    [
+        ("1", "4096\n", 4096),
+        ("", "4096\n", None),  # nothing asks for it
+        ("1", None, None),
+        ("1", "max\n", None),
+        ("1", "", None),
+        ("1", "9" * 30 + "\n", None),
+    ],
+)
+def test_the_memory_of_a_pod_that_is_held_to_nodes_is_read(
+    held: str, content: str | None, used: int | None, tmp_path: Path
+) -> None:
+    path = f"kubepods/pod{pod(1).uid}"
+    machine = Hierarchy(tmp_path).group(path, mems=held)
+    if content is not None:
+        (tmp_path / "sys/fs/cgroup" / path / "memory.current").write_text(content)
+    assert found(machine.tree(), pod(1)).memory_used == used

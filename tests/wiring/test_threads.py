@@ -1,0 +1,23 @@
+"""A thread that dies ends the process: kubelet starts it again."""
+
+import subprocess
+import sys
+
+DEAD_THREAD = """
+import threading, time
+from numa_agent.wiring.passes import end_process
+threading.excepthook = end_process
+def fail():
+    raise RuntimeError("the watch broke")
+threading.Thread(target=fail, name="cgroup-watch").start()
+time.sleep(30)
+"""
+
+
+def test_an_unexpected_error_in_a_thread_ends_the_process_with_its_message() -> None:
+    ended = subprocess.run(
+        [sys.executable, "-c", DEAD_THREAD], capture_output=True, text=True, timeout=20
+    )
+    assert ended.returncode == 70
+    assert "the watch broke" in ended.stderr
+    assert "cgroup-watch" in ended.stderr
