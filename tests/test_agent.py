@@ -116,6 +116,17 @@ def test_when_publishing_fails_all_is_bound() -> None:
     assert not report.good
 
 
+def test_a_slow_api_server_keeps_no_container_waiting_for_its_cpus() -> None:
+    machine = kernel(1)
+    bound_by_then: list[int] = []
+
+    def publish(_: Json) -> None:
+        bound_by_then.append(len(machine.writes))
+
+    take(pod(1, "0-3"), at=machine, publish=publish)
+    assert bound_by_then == [1]
+
+
 def test_a_cgroup_that_can_t_be_looked_for_costs_its_container_alone() -> None:
     machine = kernel(1, 2, hidden=frozenset({uid(1)}))
     report = take(pod(1, "0-3"), pod(2, "4-5"), at=machine)

@@ -30,7 +30,8 @@ def test_no_cpu_is_given_out_by_an_old_state_of_kubelet() -> None:
     report = run_pass(ports(sources, machine, cluster.publish))
     assert (machine.writes, report.looked) == ([], False)
     assert report.failures[0] == "damaged"
-    assert "cpu-manager-state is 0 s old and the pods are of now" in report.failures[1]
+    assert "kubelet's state isn't of now" in report.failures[1]
+    assert "cpu-manager-state is 0 s old and the pods are of now" in report.failures[2]
     assert cluster.objects == []
 
 

@@ -72,13 +72,6 @@ def run_pass(ports: Ports) -> Report:
     failures = now.failures
     planned = planned_of(ports, now, failures)
     wanted = None if planned is None else planned.desired
-    rendering = _rendering(ports, now, wanted, failures)
-    publications = tuple(
-        Publication(manifest=manifest, published=sent(ports.publish, manifest))
-        for manifest in rendering.manifests
-    )
-    rivals = _rivals(publications)
-    _tell(ports, (*rivals, *_refused(wanted)), failures)
     bound = bound_of(ports, now, planned, failures)
     ports.planned(bound)
     if bound is not None:
@@ -88,6 +81,14 @@ def run_pass(ports: Ports) -> Report:
     proofs = () if bound is None else prove(ports.cpusets, bound, writes, failures)
     if bound is not None and ports.lift_quota:
         fights = (*fights, *lift_quotas(ports.cpusets, bound, proofs, failures))
+    # The API server may keep us waiting; no container waits for its CPUs that long.
+    rendering = _rendering(ports, now, wanted, failures)
+    publications = tuple(
+        Publication(manifest=manifest, published=sent(ports.publish, manifest))
+        for manifest in rendering.manifests
+    )
+    rivals = _rivals(publications)
+    _tell(ports, (*rivals, *_refused(wanted)), failures)
     failures += dict.fromkeys(ports.damaged())
     pods = now.pods.values
     return Report(
