@@ -22,7 +22,7 @@ from numa_agent.core.report import Report
 from numa_agent.core.schedulers import kube_scheduler
 from tests.machine_tree import TWO_NODES, pod
 from tests.recorded import machine
-from tests.test_agent import kernel
+from tests.one_pass import kernel
 
 OWN = [
     {

@@ -1,12 +1,13 @@
 """Time binding on a folder of cgroups, or on this computer's own hierarchy.
 
-    python -m benchmarks.binding [--containers N ...] [--rounds N] [--real]
+    python -m benchmarks.binding [--containers N ...] [--rounds N] [--real | --vm v1|v2]
 
 For each number of containers, one a pod: a whole idle pass over them, and how long a changed set
 stays changed, from the foreign write to the moment when ours is back. A poller that looks at every
 container each 10 s, as koordlet's reconciler does, is timed on the same cgroups in the same run,
 its sleep counted and not slept. With --real the cgroups are this computer's, made and removed
-again below a `kubepods` of their own; else they are plain files, laid out as cgroup v2.
+again below a `kubepods` of their own; with --vm they are those of a machine in QEMU (without KVM
+its CPUs are emulated, many times slower); else they are plain files, laid out as cgroup v2.
 """
 
 import argparse
@@ -38,6 +39,8 @@ from tests.machine_tree import pod
 
 POLL_SECONDS = 10.0
 FOLDER = "kubepods"
+CONTAINER_NAME = 64
+"""Characters of a container's directory: nothing is below it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -57,7 +60,10 @@ def main() -> int:
     parser.add_argument("--containers", type=int, nargs="+", default=[10, 100, 1000])
     parser.add_argument("--rounds", type=int, default=200)
     parser.add_argument("--real", action="store_true", help="on this computer's own cgroups")
+    parser.add_argument("--vm", choices=("v1", "v2"), help="in a guest with these cgroups")
     arguments = parser.parse_args()
+    if arguments.vm:
+        return _in_guest(arguments)
     rows = [_measure(count, arguments.rounds, arguments.real) for count in arguments.containers]
     print(
         f"{'containers':>10}{'idle pass ms':>14}{'writes':>8}{'repair p50 ms':>15}"
@@ -70,6 +76,21 @@ def main() -> int:
             f"{_at(row.polled, 50):>16.0f}{_at(row.polled, 99):>9.0f}"
         )
     return 0
+
+
+def _in_guest(arguments: argparse.Namespace) -> int:
+    """This benchmark in a machine of two nodes of four CPUs each."""
+    from tests.vm.guest import CHECKOUT, run
+    from tests.vm.kernel import ready
+    from tests.vm.machine import Machine, Node
+
+    kernel = ready(CHECKOUT / ".cache" / "vm")
+    machine = Machine(nodes=(Node(cpus=range(4)), Node(cpus=range(4, 8))), cgroup=arguments.vm)
+    own = ["--containers", *map(str, arguments.containers), "--rounds", str(arguments.rounds)]
+    command = [sys.executable, "-m", "benchmarks.binding", "--real", *own]
+    result = run(kernel, machine, command, timeout=1800)
+    print(result.stdout, result.stderr, sep="", end="")
+    return result.exit_code
 
 
 def _at(values: list[float], percent: int) -> float:
@@ -121,6 +142,8 @@ def _cgroups(pods: list[Pod], topology: Topology, real: bool) -> Iterator[tuple[
         try:
             for folder in made:
                 folder.mkdir()
+                if mount.version is Version.V2 and len(folder.name) < CONTAINER_NAME:
+                    (folder / "cgroup.subtree_control").write_text("+cpuset")
                 if mount.version is Version.V1:
                     (folder / "cpuset.mems").write_text("0\n")
                     (folder / "cpuset.cpus").write_text(every + "\n")
