@@ -1,7 +1,8 @@
-"""Binding between passes: a cgroup that appears or is written to is seen to at once.
+"""Binding between passes: a cgroup that appears or is written to is seen to at once, and so is a
+pod of which the API server tells something new.
 
-It goes by what the last pass knew of the machine and its pods, and looks at the cgroups of the
-pods concerned alone.
+It goes by what the last pass knew of the machine, and looks at the cgroups of the pods concerned
+alone. Whatever else a change means is left to the pass that follows.
 """
 
 from collections.abc import Callable, Iterable
@@ -10,11 +11,12 @@ from typing import Protocol
 
 from numa_agent.agent import binding
 from numa_agent.agent.binding import Cpusets, Planned
+from numa_agent.agent.decisions import with_pods
 from numa_agent.agent.reading import Reading
 from numa_agent.core.assignment import Assignment
 from numa_agent.core.cgroups import PodGroups
 from numa_agent.core.conditions import Condition
-from numa_agent.core.cpusets import Options, PodTarget, Step, desired, steps
+from numa_agent.core.cpusets import Mems, Options, PodTarget, Step, desired, steps
 from numa_agent.core.drift import Drift
 from numa_agent.core.kubelet import CpuManagerState
 from numa_agent.core.pods import Pod
@@ -51,6 +53,14 @@ class Seen:
     failures: tuple[str, ...] = ()
 
 
+News = Callable[[], tuple[tuple[Pod, ...], tuple[str, ...]] | None]
+"""Pods as they are now and the trusted managers, None where they aren't known without asking."""
+
+
+def _no_news() -> None:
+    return None
+
+
 class Binder:
     """Keeps what the last pass planned, and binds what changes until the next one.
 
@@ -66,14 +76,20 @@ class Binder:
         options: Options,
         clock: Callable[[], float],
         state: Callable[[], Reading[CpuManagerState | None]],
+        news: News = _no_news,
     ) -> None:
-        """Take the hierarchy, what tells of changes in it, and what reads kubelet's state."""
+        """Take the hierarchy, what tells of changes in it, and what reads kubelet's state.
+
+        `news` gives, without asking anybody, the pods where they are followed, and the field
+        managers that are trusted with them.
+        """
         self._cpusets = cpusets
         self._watching = watching
         self._drift = drift
         self._options = options
         self._clock = clock
         self._state = state
+        self._news = news
         self._looks = Looks()
         self._planned: Planned | None = None
         self._pods: dict[str, Pod] = {}
@@ -103,28 +119,51 @@ class Binder:
         if planned is None:
             return Seen()
         stale = self._watching.stale()
+        told, another_pass = self._told(planned)
         changed = self._watching.changed()
-        uids = {self._uids[path] for path in changed if path in self._uids}
-        uids.update(self._looks.due(self._clock()))
-        came, unknown = frozenset[str](), False
+        came = frozenset[str]()
         if not changed.isdisjoint(self._parents):
             came, unknown = self._came()
-        uids |= came
+            another_pass = another_pass or unknown
+        uids = {self._uids[path] for path in changed if path in self._uids}
+        uids |= {*self._looks.due(self._clock()), *came, *told}
         if stale or (uids and self._moved_on(planned)):
             return Seen(unknown=True)
         if not uids:
-            return Seen(unknown=unknown)
+            return Seen(unknown=another_pass)
+        return self._seen_to(uids, came, told, another_pass=another_pass)
+
+    def _seen_to(
+        self, uids: set[str], came: frozenset[str], told: frozenset[str], *, another_pass: bool
+    ) -> Seen:
         failures: list[str] = []
         concerned = [self._pods[uid] for uid in sorted(uids) if uid in self._pods]
         groups = binding.observe(self._cpusets, concerned, failures)
         appeared = [self._see(uid, each, self._observed.get(uid)) for uid, each in groups.items()]
-        writes, conditions = self._bind(planned, groups.keys(), came)
+        writes, conditions = self._bind(groups.keys(), came, told)
         if any(appeared):
             self._follow()
-        unknown = unknown or any(map(self._has_unnamed, groups))
         return Seen(
-            writes=writes, unknown=unknown, conditions=conditions, failures=tuple(failures)
+            writes=writes,
+            unknown=another_pass or any(map(self._has_unnamed, groups)),
+            conditions=conditions,
+            failures=tuple(failures),
         )
+
+    def _told(self, planned: Planned) -> tuple[frozenset[str], bool]:
+        """The pods that are new or have changed, and whether anything of the pods has.
+
+        What is planned goes by them from now on.
+        """
+        news = self._news()
+        if news is None or news[0] == planned.inputs.pods:
+            return frozenset(), False
+        pods, trusted = news
+        known = {pod.uid: pod for pod in planned.inputs.pods}
+        self._pods = {pod.uid: pod for pod in pods if not pod.finished}
+        self._planned = replace(planned, inputs=with_pods(planned.inputs, pods, trusted))
+        changed = (uid for uid, pod in self._pods.items() if known.get(uid) != pod)
+        return frozenset(changed), True
 
     def _moved_on(self, planned: Planned) -> bool:
         """Whether kubelet's state is another than the pass went by, or can't be read."""
@@ -164,19 +203,24 @@ class Binder:
         return appeared or before is None
 
     def _bind(
-        self, planned: Planned, uids: Iterable[str], came: frozenset[str]
+        self, uids: Iterable[str], came: frozenset[str], told: frozenset[str]
     ) -> tuple[tuple[Write, ...], tuple[Condition, ...]]:
-        """Write what these pods' cgroups lack; decided anew where a pod came.
+        """Write what these pods' cgroups lack; decided anew where a pod came or changed.
 
-        Memory nodes are written of pods that came alone: another's pages would move.
+        Memory nodes are written of those alone: another's pages would move.
         """
+        planned = self._planned
+        if planned is None:
+            return (), ()
         before = planned.desired.assigned
         inputs = replace(planned.inputs, observed=dict(self._observed), before=before)
-        wanted = desired(inputs, self._options) if came else planned.desired
-        concerned = frozenset(uids)
+        wanted = desired(inputs, self._options) if came or told else planned.desired
         self._planned = replace(planned, inputs=inputs, desired=wanted)
+        # Where pages may move under running tasks, that is the pass's to pace.
+        with_mems = came if self._options.mems is Mems.MIGRATE else came | told
+        concerned = frozenset(uids)
         own = tuple(
-            (target, self._steps(target, keep_mems=target.pod.uid in came))
+            (target, self._steps(target, keep_mems=target.pod.uid in with_mems))
             for target in wanted.targets
             if target.pod.uid in concerned
         )

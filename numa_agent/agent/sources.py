@@ -3,20 +3,18 @@
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 
+from numa_agent.agent.decisions import with_pods
 from numa_agent.agent.reading import Kept, Reading
 from numa_agent.core.accounting import Sources, account, reserved_cpus, unaccountable
-from numa_agent.core.assignment import Assignment, AssignmentError
 from numa_agent.core.conditions import Condition
 from numa_agent.core.cpuinfo import CpuInfo
 from numa_agent.core.cpulist import CpuSet
 from numa_agent.core.cpusets import Desired, Inputs
-from numa_agent.core.decision import decide
 from numa_agent.core.grants import PodResources
 from numa_agent.core.kubelet import CpuManagerState, KubeletSettings, MemoryManagerState
 from numa_agent.core.kubelet_running import running
 from numa_agent.core.node import Node
-from numa_agent.core.pods import Pod, PodsRead
-from numa_agent.core.schedulers.koordinator.assignment import Qos, qos
+from numa_agent.core.pods import PodsRead
 from numa_agent.core.topology import Topology
 from numa_agent.core.view import View
 
@@ -74,17 +72,14 @@ class Readings:
         """What binding starts from, None where pods or kubelet's CPUs were never known."""
         if not self.pods.values or not self.cpu_state.values:
             return None
-        pods = self.pods.values[0].pods
-        return Inputs(
-            pods=pods,
-            decisions=_decisions(pods, trusted_managers),
+        known = Inputs(
+            pods=(),
+            decisions={},
             topology=self.topology,
             kubelet=self.cpu_state.values[0],
             reserved=self._reserved(),
-            lenders=frozenset(pod.uid for pod in pods if qos(pod.labels) is not Qos.LSE),
-            # Only by Koordinator's own word: elsewhere nobody uses another pod's CPUs.
-            borrowers=frozenset(pod.uid for pod in pods if qos(pod.labels) is Qos.BE),
         )
+        return with_pods(known, self.pods.values[0].pods, trusted_managers)
 
     def _reserved(self) -> CpuSet:
         """The CPUs that are kept for the system, as far as that is known."""
@@ -137,23 +132,6 @@ def _unknown(now: Readings) -> str | None:
         return f"what kubelet gave out can't be read: {granted.problems[0]}"
     missing = unaccountable(now.topology)
     return None if missing is None else f"{missing} (the map's warnings say more)"
-
-
-def _decisions(
-    pods: Iterable[Pod], trusted_managers: tuple[str, ...]
-) -> Mapping[str, Assignment | AssignmentError]:
-    """What was decided for each pod that anything was decided for, or what is wrong with it."""
-    found: dict[str, Assignment | AssignmentError] = {}
-    for pod in pods:
-        try:
-            said = decide(pod, pod.managed_fields, trusted_managers)
-        except AssignmentError as error:
-            # Kept without its traceback, which holds on to all that it passed.
-            found[pod.uid] = error.with_traceback(None)
-            continue
-        if said is not None:
-            found[pod.uid] = said
-    return found
 
 
 def _accounted(now: Readings, assigned: Mapping[str, CpuSet] | None = None) -> Sources:

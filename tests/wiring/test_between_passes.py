@@ -1,5 +1,6 @@
 """Between passes a cgroup that appears or is written to is bound at once: real inotify."""
 
+import json
 import shutil
 import time
 from collections.abc import Iterator
@@ -10,11 +11,13 @@ from threading import Event
 
 import pytest
 
-from numa_agent.agent import Binder, Ports, Seen, planned_of, read_all, run_pass
+from numa_agent.agent import Binder, Kept, Ports, Seen, planned_of, read_all, run_pass
 from numa_agent.config import Config
+from numa_agent.core.cpulist import render
+from numa_agent.core.pods import Pod, PodsRead, parse_pods
 from numa_agent.core.report import Report
 from numa_agent.host.cgroups import CpusetTree
-from numa_agent.host.recorded import RecordedKernel
+from numa_agent.host.recorded import RecordedKernel, read_answer
 from numa_agent.wiring.map import asking_nvml
 from numa_agent.wiring.passes import ports_of
 from numa_agent.wiring.watching import CgroupWatch
@@ -35,6 +38,8 @@ class Node:
     woken: Event
     ahead: list[float]
     """Seconds by which its clock is ahead of this computer's."""
+    told: list[tuple[Pod, ...]]
+    """The pods as the API server tells of them, the newest last; none while it isn't heard."""
     report: Report | None = None
 
     @property
@@ -77,6 +82,7 @@ def node(tmp_path: Path) -> Iterator[Node]:
     with ExitStack() as stack:
         ask = stack.enter_context(asking_nvml(config))
         ahead = [0.0]
+        told: list[tuple[Pod, ...]] = []
         ports = replace(
             ports_of(config, ask, None, None), clock=lambda: time.monotonic() + ahead[0]
         )
@@ -89,8 +95,9 @@ def node(tmp_path: Path) -> Iterator[Node]:
             ports.options,
             ports.clock,
             ports.sources.cpu_state.read,
+            lambda: (told[-1], ()) if told else None,
         )
-        yield Node(root, ports, binder, woken, ahead)
+        yield Node(root, ports, binder, woken, ahead, told)
 
 
 def cpus_of(group: Path) -> str:
@@ -196,3 +203,66 @@ def test_a_state_that_kubelet_changed_since_the_pass_asks_for_another_one_first(
     assert node.woken.wait(SECONDS)
     assert node.binder.work() == Seen(unknown=True)
     assert cpus_of(node.assigned) == "0-7"
+
+
+def pods_of(node: Node) -> tuple[Pod, ...]:
+    return tuple(node.ports.sources.pods.last[0].pods)
+
+
+def as_assigned(pods: tuple[Pod, ...], name: str, cpuset: str) -> tuple[Pod, ...]:
+    said = {"scheduling.koordinator.sh/resource-status": json.dumps({"cpuset": cpuset})}
+    return tuple(replace(each, annotations=said) if each.name == name else each for each in pods)
+
+
+def test_an_assignment_that_is_told_of_is_in_force_without_a_pass(node: Node) -> None:
+    node.take_pass()
+    node.told.append(as_assigned(pods_of(node), "train-0", "60-63"))
+    seen = node.binder.work()
+    assert cpus_of(node.assigned) == "60-63"
+    assert "ml/train-0" in {write.step.pod for write in seen.writes}
+    # What it leaves to others is the next pass's, which is asked for.
+    assert seen.unknown
+
+
+def test_a_told_assignment_takes_no_cpu_of_another_pod(node: Node) -> None:
+    node.take_pass()
+    web = next(each for each in pods_of(node) if each.name.startswith("web"))
+    node.told.append(as_assigned(pods_of(node), web.name, "56-57"))
+    seen = node.binder.work()
+    assert [write.step.pod for write in seen.writes if "56" in render(write.step.after)] == []
+    assert cpus_of(node.assigned) == OWN
+    assert seen.unknown
+
+
+def test_a_bad_assignment_that_is_told_of_clears_nothing(node: Node) -> None:
+    node.take_pass()
+    node.told.append(as_assigned(pods_of(node), "train-0", "60-,63"))
+    assert node.binder.work().writes == ()
+    assert cpus_of(node.assigned) == OWN
+
+
+def test_a_pod_that_is_told_of_before_its_cgroup_comes_is_bound_when_it_does(node: Node) -> None:
+    away = node.root / "away"
+    shutil.move(node.assigned, away)
+    parent = node.root / "sys/fs/cgroup/kubepods.slice"
+    name = "kubepods-pod275ef510_9903_477e_8b7c_66bbd1930b1f.slice"
+    every = parse_pods(read_answer(node.root, "pods")).pods
+    node.told.append(tuple(each for each in every if each.name != "train-0"))
+    listed = Kept("pods", lambda: PodsRead(node.told[-1], ()))
+    node.ports = replace(node.ports, sources=replace(node.ports.sources, pods=listed))
+    node.take_pass()
+    node.told.append(every)
+    assert node.binder.work().unknown
+    shutil.move(away, parent / name)
+    seen = node.work_until(OWN, parent / name / "cpuset.cpus")
+    assert name in writes(seen)
+
+
+def test_pods_that_go_ask_for_a_pass_and_pods_that_stay_the_same_for_nothing(node: Node) -> None:
+    node.take_pass()
+    same = pods_of(node)
+    node.told.append(same)
+    assert node.binder.work() == Seen()
+    node.told.append(tuple(each for each in same if each.name != "train-0"))
+    assert node.binder.work() == Seen(unknown=True)
+    assert cpus_of(node.assigned) == OWN
