@@ -64,13 +64,15 @@ def in_force(pods: Iterable[Pod], inputs: Inputs, follow: frozenset[str]) -> dic
         if groups is not None:
             bound[pod.uid] = bound_cpus(groups, static=inputs.kubelet_static) or CpuSet()
     state = inputs.kubelet
-    given = CpuSet() if state is None else CpuSet().union(*state.by_pod.values())
-    left = _left(live, follow, inputs)
+    by_pod = {} if state is None else state.by_pod
+    given = CpuSet().union(*by_pod.values())
+    left = _left(live, follow, inputs) - given
     return {
         pod.uid: cpus
         for pod in live
         if (cpus := bound.get(pod.uid))
         and pod.uid not in follow
+        and pod.cgroup_uid not in by_pod
         and _may_have_own(pod, inputs)
         and cpus.isdisjoint(given)
         and _its_own(pod.uid, bound, inputs.before, left)

@@ -1,9 +1,9 @@
 """The cgroups of one pod as a tree, each with what is wanted of its files."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from numa_agent.core.cgroups import ContainerGroups, File, Group, PodGroups, Version
+from numa_agent.core.cgroups import ContainerGroups, File, Group, MemSet, PodGroups, Version
 from numa_agent.core.cpusets.sides import (
     FILES,
     NONE,
@@ -20,13 +20,17 @@ from numa_agent.core.cpusets.values import PodTarget
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Place:
-    """One cgroup of the tree; `container` is its name or id, "" for the pod's own directory."""
+    """One cgroup of the tree; `container` is its name or id, "" for the pod's own directory.
+
+    `inner_mems` are the memory nodes that cgroups inside it have configured.
+    """
 
     path: str
     container: str
     reason: str
     sides: Mapping[File, Side]
     children: "tuple[Place, ...]" = ()
+    inner_mems: MemSet = NONE
 
     def bound(self, file: File) -> bool:
         """Whether the file has a set of its own, before or after, here or further in."""
@@ -53,6 +57,9 @@ def places(target: PodTarget, groups: PodGroups) -> tuple[Place, ...]:
             reason=target.reason,
             sides=sides,
             children=tuple(_container(target, each, sides, groups.version) for each in containers),
+            inner_mems=_mems(
+                inner for each in groups.containers for inner in (each.group, *each.nested)
+            ),
         ),
     )
 
@@ -114,5 +121,14 @@ def _place(
         if child.path.rpartition("/")[0] == group.path
     )
     return Place(
-        path=group.path, container=container, reason=reason, sides=sides, children=children
+        path=group.path,
+        container=container,
+        reason=reason,
+        sides=sides,
+        children=children,
+        inner_mems=_mems(inner),
     )
+
+
+def _mems(groups: Iterable[Group]) -> MemSet:
+    return NONE.union(*(group.mems or NONE for group in groups))

@@ -7,12 +7,15 @@ nothing. A cgroup with no bound one inside moves at once: each write of a set th
 their own affinities before Linux 6.2.
 
 cgroup v1 refuses a set that its parent lacks (EACCES) and one that lacks a child's (EBUSY); v2
-before 6.1 refuses the latter too: https://docs.kernel.org/admin-guide/cgroup-v1/cpusets.html.
+before 6.1 refuses the latter too: https://docs.kernel.org/admin-guide/cgroup-v1/cpusets.html. It
+looks at both files whichever is written, so that a cgroup without memory nodes of its own takes no
+CPUs once one inside has some: it then gets those that are in force, which moves no page.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
 
-from numa_agent.core.cgroups import File, PodGroups, Version
+from numa_agent.core.cgroups import File, Group, PodGroups, Version
 from numa_agent.core.cpusets.places import Place, places
 from numa_agent.core.cpusets.sides import FILES, NONE, Ids, in_force
 from numa_agent.core.cpusets.values import PodTarget, Step
@@ -26,6 +29,8 @@ def steps(target: PodTarget, groups: PodGroups) -> tuple[Step, ...]:
     """
     roots = places(target, groups)
     found: list[Step] = []
+    if groups.version is Version.V2 and (spelt := _spell_mems(roots, target, found)):
+        roots = places(target, _holding_mems(groups, spelt))
     for file in FILES:
         if all(place.sides[file].want == place.sides[file].held for place in _down(roots)):
             continue
@@ -38,6 +43,41 @@ def steps(target: PodTarget, groups: PodGroups) -> tuple[Step, ...]:
         for place in _up(roots):
             writes.write(place, place.sides[file].want)
     return tuple(found)
+
+
+def _spell_mems(roots: Iterable[Place], target: PodTarget, found: list[Step]) -> Mapping[str, Ids]:
+    """Add the writes of memory nodes without which a kernel before 6.1 takes no CPUs, by path."""
+    spelt: dict[str, Ids] = {}
+    for place in _down(roots):
+        cpus, mems = place.sides["cpus"], place.sides["mems"]
+        if place.inner_mems and not mems.held and mems.now and cpus.want != cpus.held:
+            spelt[place.path] = mems.now | place.inner_mems
+            found.append(
+                Step(
+                    path=place.path,
+                    file="mems",
+                    before=NONE,
+                    after=spelt[place.path],
+                    pod=target.pod.full_name,
+                    container=place.container,
+                    reason="all that are in force: one inside has memory nodes of its own",
+                )
+            )
+    return spelt
+
+
+def _holding_mems(groups: PodGroups, spelt: Mapping[str, Ids]) -> PodGroups:
+    def held(group: Group) -> Group:
+        return replace(group, mems=spelt.get(group.path, group.mems))
+
+    return replace(
+        groups,
+        group=held(groups.group),
+        containers=tuple(
+            replace(each, group=held(each.group), nested=tuple(map(held, each.nested)))
+            for each in groups.containers
+        ),
+    )
 
 
 class _Writes:

@@ -6,6 +6,7 @@ https://docs.kernel.org/admin-guide/cgroup-v1/cpusets.html; errno(3) for the num
 
 import errno
 
+from numa_agent.core import errors
 from numa_agent.core.errors import SourceError
 
 HINTS = {
@@ -31,7 +32,7 @@ class CgroupError(SourceError):
         self.path = path
 
 
-class GoneError(CgroupError):
+class GoneError(CgroupError, errors.GoneError):
     """The cgroup isn't there any more, or not yet: its container or pod has ended or not begun."""
 
 
