@@ -20,12 +20,13 @@ demo: $(READY) ## Run the whole loop on a recorded 8-GPU machine: no root, no cl
 test: $(READY) ## Run every test, those on a real kernel and a real API server included
 	@tools/debian.sh "the tests boot a NUMA machine in QEMU" \
 	  qemu-system-x86_64=qemu-system-x86 busybox=busybox-static depmod=kmod cpio=cpio zstd=zstd \
-	  openssl=openssl setpriv=util-linux
+	  openssl=openssl setpriv=util-linux crun=crun runc=runc
 	$(BIN)/pytest
 
 test-vm-all: $(READY) ## Run the tests on real kernels with every kernel that Debian has: 5.10, 6.1, 6.12
 	@tools/debian.sh "the tests boot a NUMA machine in QEMU" \
-	  qemu-system-x86_64=qemu-system-x86 busybox=busybox-static depmod=kmod cpio=cpio zstd=zstd
+	  qemu-system-x86_64=qemu-system-x86 busybox=busybox-static depmod=kmod cpio=cpio zstd=zstd \
+	  setpriv=util-linux crun=crun runc=runc
 	$(BIN)/pytest -m vm --all-kernels
 
 lint: $(READY) ## Check style and import rules

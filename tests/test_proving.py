@@ -136,9 +136,25 @@ def test_a_mask_that_all_tasks_have_is_told() -> None:
     assert some.notes == ()
 
 
-def test_a_task_outside_its_cgroups_set_is_told() -> None:
+def test_a_container_of_which_a_task_is_outside_its_cgroups_set_is_not_aligned() -> None:
+    # Linux 5.10 leaves a task that is cloned into a cgroup the CPUs that it had.
     proof = proved(Cpusets(groups("0-3"), {"kubepods/p1/c1": ["0-3", "6"]}))
-    assert proof.notes == ("a task may run on CPUs 6, outside its cgroup's set",)
+    assert proof.verdict.alignment is Alignment.REMOTE
+    assert proof.verdict.reason == "CPUs 0-3 are in force, but a task may run on 6"
+    assert not proof.verdict.kept
+    # A CPU that isn't online runs nobody.
+    gone = proved(Cpusets(groups("0-3"), {"kubepods/p1/c1": ["0-3,77"]}))
+    assert gone.verdict.alignment is Alignment.ALIGNED
+
+
+def test_a_container_whose_tasks_the_kernel_moved_away_is_not_aligned() -> None:
+    # v1 does so when all CPUs of a cgroup go offline, and for good.
+    found = groups("0-3")
+    (own,) = found.containers
+    left = replace(own, group=replace(own.group, populated=False))
+    proof = proved(Cpusets(replace(found, containers=(left,))))
+    assert proof.verdict.alignment is Alignment.UNKNOWN
+    assert proof.verdict.reason.startswith("no task is in its cgroup")
 
 
 def test_processes_in_nested_groups_are_looked_at_where_they_are() -> None:

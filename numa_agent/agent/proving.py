@@ -49,6 +49,7 @@ def _proof(
     leaves = [] if own is None else _populated(own)
     effective = _in_force(leaves)
     seen, unseen = _tasks(cpusets, leaves)
+    strayed = _strayed(seen, effective) & planned.inputs.topology.online
     notes = [*_limits(groups, own, cpus), *_masks(seen, effective)]
     if unseen:
         notes.append(f"{unseen} of its tasks {'isn' if unseen == 1 else 'aren'}'t seen from here")
@@ -58,7 +59,13 @@ def _proof(
     return Proof(
         pod=target.pod,
         container=container,
-        verdict=judge(cpus, effective, planned.inputs.topology),
+        verdict=judge(
+            cpus,
+            effective,
+            planned.inputs.topology,
+            strayed=strayed,
+            unseen="its cgroup wasn't found" if own is None else "no task is in its cgroup",
+        ),
         tasks_seen=len(seen),
         tasks_unseen=unseen,
         cpu_quota=quota,
@@ -120,14 +127,17 @@ def _of(groups: PodGroups, container: Container) -> ContainerGroups | None:
 
 
 def _populated(container: ContainerGroups) -> list[Group]:
-    """The groups in which processes may be: the innermost ones, or the container's own."""
+    """The groups in which processes may be: the innermost ones, or the container's own.
+
+    There is none where the kernel moved them out: on v1, when all CPUs of a group went offline.
+    """
     parents = {group.path.rpartition("/")[0] for group in container.nested}
     inner = [
         group
         for group in container.nested
         if group.path not in parents and group.populated is not False
     ]
-    return inner or [container.group]
+    return inner or ([] if container.group.populated is False else [container.group])
 
 
 def _in_force(leaves: Iterable[Group]) -> CpuSet | None:
@@ -164,14 +174,16 @@ def _limits(groups: PodGroups | None, own: ContainerGroups | None, cpus: CpuSet)
             return
 
 
-def _masks(tasks: Iterable[TaskAllowed], effective: CpuSet | None) -> Iterator[str]:
-    """Where the tasks' own masks (sched_setaffinity) make less, or more, of the set."""
+def _strayed(tasks: Iterable[TaskAllowed], effective: CpuSet | None) -> CpuSet:
+    """Where tasks may run outside their cgroup's set: Linux 5.10 lets those that are cloned into
+    a cgroup keep the CPUs that they had."""
     masks = [each.cpus for each in tasks if each.cpus is not None]
-    if effective is None or not masks:
-        return
-    outside = frozenset[int]().union(*masks) - effective
-    if outside:
-        yield f"a task may run on CPUs {render(outside)}, outside its cgroup's set"
-    elif all(mask < effective for mask in masks):
+    return frozenset[int]().union(*masks) - effective if effective else frozenset()
+
+
+def _masks(tasks: Iterable[TaskAllowed], effective: CpuSet | None) -> Iterator[str]:
+    """Where the tasks' own masks (sched_setaffinity) make less of the set."""
+    masks = [each.cpus for each in tasks if each.cpus is not None]
+    if effective is not None and masks and all(mask < effective for mask in masks):
         kept = frozenset[int]().union(*masks)
         yield f"every task keeps to CPUs {render(kept)} by a mask of its own or an inherited one"

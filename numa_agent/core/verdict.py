@@ -36,17 +36,29 @@ class Verdict:
         return self.alignment is Alignment.ALIGNED and self.effective == self.decided
 
 
-def judge(decided: CpuSet, effective: CpuSet | None, topology: Topology) -> Verdict:
-    """The verdict on a container whose kernel-side CPUs are `effective` (None: not seen)."""
-    alignment, reason = _judged(decided, effective, topology)
+def judge(
+    decided: CpuSet,
+    effective: CpuSet | None,
+    topology: Topology,
+    *,
+    strayed: CpuSet = frozenset(),
+    unseen: str = "its cgroup wasn't found",
+) -> Verdict:
+    """The verdict on a container whose kernel-side CPUs are `effective`.
+
+    They are None where they weren't seen, for the reason `unseen`. `strayed` are those besides
+    them on which a task of it may run all the same.
+    """
+    if effective is None:
+        alignment, reason = Alignment.UNKNOWN, f"{unseen}, so the CPUs in force were not seen"
+    else:
+        alignment, reason = _judged(decided, effective, strayed, topology)
     return Verdict(alignment=alignment, reason=reason, decided=decided, effective=effective)
 
 
 def _judged(
-    decided: CpuSet, effective: CpuSet | None, topology: Topology
+    decided: CpuSet, effective: CpuSet, strayed: CpuSet, topology: Topology
 ) -> tuple[Alignment, str]:
-    if effective is None:
-        return Alignment.UNKNOWN, "its cgroup wasn't found, so the CPUs in force were not seen"
     said = f"CPUs {cpulist.render(effective)} are in force"
     if effective < decided:
         said += f" of {cpulist.render(decided)} decided"
@@ -54,6 +66,8 @@ def _judged(
     if outside:
         wanted = cpulist.render(decided)
         return Alignment.REMOTE, f"{said}, not {wanted}: it may run on {cpulist.render(outside)}"
+    if strayed:
+        return Alignment.REMOTE, f"{said}, but a task may run on {cpulist.render(strayed)}"
     nodes = topology.nodes_of(effective)
     homeless = effective.difference(*(node.cpus or () for node in topology.nodes))
     if homeless or not effective:
