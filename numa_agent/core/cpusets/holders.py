@@ -97,7 +97,7 @@ def _its_own(
         return bound[uid] <= before.get(uid, CpuSet())
     others = (cpus for other, cpus in bound.items() if other != uid)
     # All that those with CPUs of their own leave is what a pod that shares is held to.
-    return bound[uid] != left and all(bound[uid].isdisjoint(cpus) for cpus in others)
+    return not (left and bound[uid] >= left) and all(bound[uid].isdisjoint(cpus) for cpus in others)
 
 
 def _left(live: Iterable[Pod], follow: Collection[str], inputs: Inputs) -> CpuSet:
