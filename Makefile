@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-vm-all check lint types imports format bench fixtures proto lock clean
+.PHONY: help demo test test-vm-all check lint types format bench image fixtures docs proto lock clean
 
 help: ## List the targets
 	@awk -F':.*## ' '/^[a-z-]+:.*## /{printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -18,9 +18,10 @@ demo: $(READY) ## Run the whole loop on a recorded 8-GPU machine: no root, no cl
 	@$(BIN)/python -m numa_agent demo
 
 test: $(READY) ## Run every test, those on a real kernel and a real API server included
-	@tools/debian.sh "the tests boot a NUMA machine in QEMU" \
+	@tools/debian.sh "the tests boot machines, start containers, scrape metrics, build the image" \
 	  qemu-system-x86_64=qemu-system-x86 busybox=busybox-static depmod=kmod cpio=cpio zstd=zstd \
-	  openssl=openssl setpriv=util-linux crun=crun runc=runc
+	  openssl=openssl setpriv=util-linux crun=crun runc=runc \
+	  promtool=prometheus prometheus=prometheus buildah=buildah mmdebstrap=mmdebstrap
 	$(BIN)/pytest
 
 test-vm-all: $(READY) ## Run the tests on real kernels with every kernel that Debian has: 5.10, 6.1, 6.12
@@ -49,10 +50,19 @@ bench: $(READY) ## Compare discovery with lstopo and lscpu, time big maps, weigh
 	$(BIN)/python -m benchmarks.discovery
 	$(BIN)/python -m benchmarks.devices
 	$(BIN)/python -m benchmarks.podresources
+	$(BIN)/python -m benchmarks.binding
+	$(BIN)/python -m benchmarks.serving
+
+image: $(READY) ## Build the container image, without a registry too (ARCH=arm64, BASE=IMAGE)
+	@tools/debian.sh "the image is built with them" buildah=buildah mmdebstrap=mmdebstrap
+	@ARCH="$(ARCH)" BASE="$(BASE)" SUITE="$(SUITE)" PYTHON="$(BIN)/python" tools/image/make.sh
 
 fixtures: $(READY) ## Write the generated machines of fixtures/sysfs/ anew
 	$(BIN)/python -m tools.machines
 	$(BIN)/python -m tools.expected
+
+docs: $(READY) ## Write what docs/ says of settings anew, from the code
+	$(BIN)/python -m tools.config_docs
 
 proto: $(READY) ## Generate the code of kubelet's podresources API anew
 	$(BIN)/python -m grpc_tools.protoc --proto_path=. --python_out=. --pyi_out=. \
@@ -61,6 +71,11 @@ proto: $(READY) ## Generate the code of kubelet's podresources API anew
 lock: $(READY) ## Resolve the development requirements anew, with hashes
 	$(BIN)/uv pip compile --universal --python-version 3.11 --generate-hashes --no-header \
 	  --no-emit-index-url --no-emit-find-links --extra dev -o requirements-dev.txt pyproject.toml
+	$(BIN)/uv pip compile --universal --python-version 3.11 --generate-hashes --no-header \
+	  --no-emit-index-url --no-emit-find-links -c requirements-dev.txt -o requirements.txt pyproject.toml
+	$(BIN)/uv pip compile --universal --python-version 3.11 --generate-hashes --no-header \
+	  --no-emit-index-url --no-emit-find-links -c requirements-dev.txt \
+	  -o tools/image/requirements-build.txt tools/image/requirements-build.in
 
 clean: ## Remove what the targets made
 	rm -rf $(VENV) .cache .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache

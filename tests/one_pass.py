@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import NoReturn
 
-from numa_agent.agent import Kept, NodeSources, Ports, run_pass
+from numa_agent.agent import Kept, NodeSources, Ports, Teller, run_pass
 from numa_agent.core.cgroups import (
     ContainerGroups,
     File,
@@ -13,7 +13,6 @@ from numa_agent.core.cgroups import (
     TasksAllowed,
     Version,
 )
-from numa_agent.core.conditions import Condition
 from numa_agent.core.cpulist import CpuSet
 from numa_agent.core.drift import Drift
 from numa_agent.core.errors import SourceError
@@ -140,7 +139,7 @@ def take(
     settings: KubeletSettings | None = KubeletSettings(),  # noqa: B008
     granted: Callable[[], PodResources | None] = lambda: None,
     publish: Callable[[Json], Published | None] | None = None,
-    tell: Callable[[Condition], None] = lambda _: None,
+    teller: Teller | None = None,
     problems: tuple[str, ...] = (),
 ) -> Report:
     """One pass over these pods, where a port given takes the place of one that works."""
@@ -148,26 +147,30 @@ def take(
         topology=topology,
         node=Kept("node", node),
         pods=Kept("pods", read_pods or (lambda: PodsRead(pods, problems))),
-        settings=Kept("kubelet-configuration", lambda: settings and (settings, ())),
+        settings=Kept("kubelet-configuration", lambda: None if settings is None else (settings, ())),
         cpu_state=Kept("cpu-manager-state", cpu_state or (lambda: static_state(exclusive()))),
         memory_state=Kept("memory-manager-state", lambda: None),
         granted=Kept("podresources", granted),
         cpu_info=Kept("cpuinfo", lambda: None),
     )
-    return run_pass(ports(sources, at, publish or Cluster().publish, tell))
+    report = run_pass(ports(sources, at, publish or Cluster().publish, teller))
+    if teller is None:
+        return report
+    teller.send_due()
+    return teller.with_troubles(report)
 
 
 def ports(
     sources: NodeSources,
     at: Kernel,
     publish: Callable[[Json], Published | None],
-    tell: Callable[[Condition], None] = lambda _: None,
+    teller: Teller | None = None,
 ) -> Ports:
     return Ports(
         sources=sources,
         render=kube_scheduler.publish,
         publish=publish,
-        tell=tell,
+        teller=teller,
         cpusets=at,
         damaged=tuple,
         drift=Drift(lambda: 0.5),

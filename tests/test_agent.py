@@ -4,14 +4,14 @@ from collections.abc import Callable
 
 import pytest
 
-from numa_agent.agent import Kept, NodeSources, run_pass
-from numa_agent.core.conditions import Condition
+from numa_agent.agent import Kept, NodeSources, Teller, run_pass
 from numa_agent.core.errors import SourceError
 from numa_agent.core.grants import PodResources
 from numa_agent.core.kubelet import KubeletSettings
 from numa_agent.core.node import Node
 from numa_agent.core.pods import PodsRead
 from numa_agent.core.publishing import Outcome, Published, Rival
+from numa_agent.core.telling import Due
 from numa_agent.core.topology import Topology
 from numa_agent.core.verdict import Alignment
 from numa_agent.core.view import Json
@@ -253,18 +253,32 @@ def rival_of(manifest: Json) -> Published:
     return Published(outcome=Outcome.STOOD_BACK, detail="another", rivals=(rival,))
 
 
+def teller(record: Callable[[Due], None]) -> Teller:
+    return Teller(record, "n1", lambda: 0.5)
+
+
 def test_a_second_publisher_is_a_condition_and_an_event_and_not_good() -> None:
-    told: list[Condition] = []
-    report = take(at=kernel(), publish=rival_of, tell=told.append)
+    told: list[Due] = []
+    report = take(at=kernel(), publish=rival_of, teller=teller(told.append))
     (condition,) = (each for each in report.conditions if each.code == "second-publisher")
     assert "koordlet (Update) owns zones" in condition.message
-    assert told == [condition]
+    assert [(due.notice.reason.name, due.notice.message) for due in told] == [
+        ("SecondPublisher", condition.message)
+    ]
     assert not report.good
+
+
+def test_a_pass_that_knows_no_pods_is_told_of_like_any_other() -> None:
+    told: list[Due] = []
+    gone = fails("no pods")
+    report = take(at=kernel(), publish=rival_of, teller=teller(told.append), read_pods=gone)
+    assert report.failures == ("no pods",)
+    assert told == []
 
 
 def test_an_event_that_can_t_be_made_costs_itself_alone() -> None:
     machine = kernel(1)
-    report = take(pod(1, "0-3"), at=machine, publish=rival_of, tell=fails("no events"))
+    report = take(pod(1, "0-3"), at=machine, publish=rival_of, teller=teller(fails("no events")))
     assert report.failures == ("no events",)
     assert alignments(report) == [Alignment.ALIGNED]
 

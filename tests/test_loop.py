@@ -21,8 +21,8 @@ from numa_agent.core.publishing import Applied, Json, Outcome, publish
 from numa_agent.core.report import Report
 from numa_agent.core.schedulers import kube_scheduler
 from tests.machine_tree import TWO_NODES, pod
-from tests.recorded import machine
 from tests.one_pass import kernel
+from tests.recorded import machine
 
 OWN = [
     {
@@ -100,7 +100,6 @@ def live(world: World, server: Server) -> None:
             sources=sources,
             render=kube_scheduler.publish,
             publish=lambda manifest: publish(server, manifest),
-            tell=lambda _: None,
             cpusets=kernel(),
             damaged=tuple,
             drift=Drift(lambda: 0.5),

@@ -89,7 +89,9 @@ def planned_for(cpusets: Cpusets, of: Pod = ASSIGNED) -> Planned:
     assert said is not None
     observed = {} if cpusets.found is None else {of.uid: groups("0-7")}
     inputs = Inputs(pods=[of], decisions={of.uid: said}, topology=TWO_NODES, observed=observed)
-    planned = Planned(inputs=inputs, desired=desired(inputs, Options()), steps=())
+    planned = Planned(
+        inputs=inputs, options=Options(), desired=desired(inputs, Options()), steps=()
+    )
     if cpusets.found is not None:
         after = replace(inputs, observed={of.uid: cpusets.found})
         planned = replace(planned, inputs=after)

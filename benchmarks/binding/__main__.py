@@ -108,7 +108,7 @@ def _measure(count: int, rounds: int, real: bool) -> Row:
         stack.callback(watch.close)
         drift = Drift(random.random, Fight(cap=1 << 30, first=0.0, most=0.0))
         state: Kept[CpuManagerState | None] = Kept("cpu-manager-state", lambda: None)
-        binder = Binder(tree, watch, drift, Options(), time.monotonic, state.read)
+        binder = Binder(tree, watch, drift, time.monotonic, state.read)
         passes.write(tree, _planned(tree, pods, topology), drift, time.monotonic())
         start = time.perf_counter()
         planned = _planned(tree, pods, topology)

@@ -2,11 +2,12 @@
 
 from numa_agent.agent.binder import Binder, Seen, Watching
 from numa_agent.agent.binding import Cpusets, Planned
-from numa_agent.agent.loop import News, run_forever
+from numa_agent.agent.loop import News, Sending, run_forever
 from numa_agent.agent.mover import Mover
 from numa_agent.agent.passes import Ports, bound_of, planned_of, run_pass
 from numa_agent.agent.reading import Kept, Reading
 from numa_agent.agent.sources import NodeSources, Readings, read_all, view_of
+from numa_agent.agent.telling import Teller
 
 __all__ = [
     "Binder",
@@ -20,6 +21,8 @@ __all__ = [
     "Reading",
     "Readings",
     "Seen",
+    "Sending",
+    "Teller",
     "Watching",
     "bound_of",
     "planned_of",

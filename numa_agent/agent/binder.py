@@ -16,7 +16,7 @@ from numa_agent.agent.reading import Reading
 from numa_agent.core.assignment import Assignment
 from numa_agent.core.cgroups import PodGroups
 from numa_agent.core.conditions import Condition
-from numa_agent.core.cpusets import Mems, Options, PodTarget, Step, desired, steps
+from numa_agent.core.cpusets import Mems, PodTarget, Step, desired, steps
 from numa_agent.core.drift import Drift
 from numa_agent.core.kubelet import CpuManagerState
 from numa_agent.core.pods import Pod
@@ -73,7 +73,6 @@ class Binder:
         cpusets: Cpusets,
         watching: Watching,
         drift: Drift,
-        options: Options,
         clock: Callable[[], float],
         state: Callable[[], Reading[CpuManagerState | None]],
         news: News = _no_news,
@@ -86,7 +85,6 @@ class Binder:
         self._cpusets = cpusets
         self._watching = watching
         self._drift = drift
-        self._options = options
         self._clock = clock
         self._state = state
         self._news = news
@@ -214,10 +212,10 @@ class Binder:
             return (), ()
         before = planned.desired.assigned
         inputs = replace(planned.inputs, observed=dict(self._observed), before=before)
-        wanted = desired(inputs, self._options) if came or told else planned.desired
+        wanted = desired(inputs, planned.options) if came or told else planned.desired
         self._planned = replace(planned, inputs=inputs, desired=wanted)
         # Where pages may move under running tasks, that is the pass's to pace.
-        with_mems = came if self._options.mems is Mems.MIGRATE else came | told
+        with_mems = came if planned.options.mems is Mems.MIGRATE else came | told
         concerned = frozenset(uids)
         own = tuple(
             (target, self._steps(target, keep_mems=target.pod.uid in with_mems))

@@ -45,6 +45,7 @@ class Planned:
     """What is wanted, what is there, and the writes from one to the other, pod by pod."""
 
     inputs: Inputs
+    options: Options
     desired: Desired
     steps: tuple[tuple[PodTarget, tuple[Step, ...]], ...]
 
@@ -77,7 +78,9 @@ def plan(inputs: Inputs, options: Options) -> Planned:
         for target in wanted.targets
         if target.pod.uid in inputs.observed
     )
-    return Planned(inputs=inputs, desired=wanted, steps=(*own, *_released(inputs)))
+    return Planned(
+        inputs=inputs, options=options, desired=wanted, steps=(*own, *_released(inputs))
+    )
 
 
 def _released(inputs: Inputs) -> Iterator[tuple[PodTarget, tuple[Step, ...]]]:

@@ -1,7 +1,8 @@
 """The loop around a pass: take it, tell of it, bind and send what is due, wait."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
+from typing import Protocol
 
 from numa_agent.agent.binder import Binder, Seen
 from numa_agent.agent.passes import Ports, run_pass
@@ -9,14 +10,32 @@ from numa_agent.agent.publisher import Publisher
 from numa_agent.core.errors import SourceError
 from numa_agent.core.report import Report
 
-PERIOD_SECONDS = 30.0
-"""From one pass to the next; up to half of it more by chance, so that nodes don't ask in step."""
-
-UNKNOWN_SECONDS = 0.2
-"""To the next pass when a pod came that the last one didn't know; often several come at once."""
+SOON_SECONDS = 0.2
+"""To the next pass when something changed; often several things do at once."""
 
 News = Report | Seen | SourceError
 """A pass's report, what was done between passes, or why there was no pass."""
+
+
+class Sending(Protocol):
+    """What has something to send from time to time; one thread may send while others speak."""
+
+    def due(self) -> float | None:
+        """The seconds until something is due, None while nothing is."""
+
+    def send_due(self) -> int:
+        """Send what is due; how much that was."""
+
+
+Renewed = Callable[[Ports], Ports | None]
+"""The same ports with settings that changed since it was asked last, None where none did."""
+
+Sender = Callable[[Sequence[Sending]], Callable[[], None]]
+"""Sends for these from now on, in its own time; what it answers says that there may be more."""
+
+
+def _as_they_are(_: Ports) -> None:
+    return None
 
 
 def run_forever(
@@ -26,31 +45,88 @@ def run_forever(
     wait: Callable[[float], bool],
     random: Callable[[], float],
     binder: Binder | None = None,
+    sender: Sender | None = None,
+    renewed: Renewed = _as_they_are,
 ) -> None:
     """Take passes until `wait`, given seconds, answers that it is time to end.
 
-    `wait` may come back early when a cgroup changed, which `binder` then sees to. Objects are sent
-    between passes, each when its moment has come.
+    `wait` may come back early when a cgroup or a pod changed, which `binder` then sees to. Objects
+    and Events are sent by `sender`, or between passes where there is none.
     """
-    clock = ports.clock
-    publisher = Publisher(ports.publish, clock, random)
-    paced = replace(ports, publish=publisher.offer)
-    if binder is not None:
-        paced = replace(paced, planned=binder.know)
-    while True:
+    _Loop(ports, tell, wait, random, binder, sender, renewed).run()
+
+
+class _Loop:
+    def __init__(
+        self,
+        ports: Ports,
+        tell: Callable[[News], None],
+        wait: Callable[[float], bool],
+        random: Callable[[], float],
+        binder: Binder | None,
+        sender: Sender | None,
+        renewed: Renewed,
+    ) -> None:
+        publisher = Publisher(ports.publish, ports.clock, random)
+        self._ports = replace(ports, publish=publisher.offer)
+        if binder is not None:
+            self._ports = replace(self._ports, planned=binder.know)
+        self._tell = tell
+        self._wait = wait
+        self._random = random
+        self._binder = binder
+        self._renewed = renewed
+        self._sending: list[Sending] = [publisher]
+        if ports.teller is not None:
+            self._sending.append(ports.teller)
+        self._poke = None if sender is None else sender(self._sending)
+
+    def run(self) -> None:
+        clock = self._ports.clock
+        while True:
+            self._take_pass()
+            over = clock() + self._ports.period * (1 + self._random() / 2)
+            while (left := over - clock()) > 0:
+                if self._wait(min([left, *self._dues()])):
+                    return
+                if self._work() | self._changed():
+                    over = min(over, clock() + SOON_SECONDS)
+                self._send()
+
+    def _take_pass(self) -> None:
         try:
-            tell(run_pass(paced))
+            self._tell(run_pass(self._ports))
         except SourceError as error:
-            tell(error)
-        over = clock() + PERIOD_SECONDS * (1 + random() / 2)
-        while (left := over - clock()) > 0:
-            due = [publisher.due(), None if binder is None else binder.due()]
-            if wait(min([left, *(each for each in due if each is not None)])):
-                return
-            if binder is not None:
-                seen = binder.work()
-                if seen.writes or seen.conditions or seen.failures:
-                    tell(seen)
-                if seen.unknown:
-                    over = min(over, clock() + UNKNOWN_SECONDS)
-            publisher.send_due()
+            self._tell(error)
+        if self._poke is not None:
+            self._poke()
+
+    def _dues(self) -> list[float]:
+        here = self._sending if self._poke is None else []
+        dues = [each.due() for each in (*here, self._binder) if each is not None]
+        return [each for each in dues if each is not None]
+
+    def _work(self) -> bool:
+        """Bind what changed; whether something came that asks for another pass."""
+        if self._binder is None:
+            return False
+        seen = self._binder.work()
+        if seen.writes or seen.conditions or seen.failures:
+            self._tell(seen)
+            if self._ports.teller is not None:
+                self._ports.teller.hear_between(seen.writes, seen.conditions)
+        return seen.unknown
+
+    def _changed(self) -> bool:
+        """Whether other settings hold now."""
+        renewed = self._renewed(self._ports)
+        if renewed is None:
+            return False
+        self._ports = renewed
+        return True
+
+    def _send(self) -> None:
+        if self._poke is not None:
+            return
+        for each in self._sending:
+            each.send_due()

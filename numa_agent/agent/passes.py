@@ -14,25 +14,25 @@ from numa_agent.agent.mover import Mover
 from numa_agent.agent.proving import lift_quotas, prove
 from numa_agent.agent.publisher import sent
 from numa_agent.agent.sources import NodeSources, Readings, read_all, view_of
+from numa_agent.agent.telling import Teller, rivals
 from numa_agent.core.conditions import Condition
 from numa_agent.core.cpulist import CpuSet
-from numa_agent.core.cpusets import Desired, Mems, Options, Step
+from numa_agent.core.cpusets import Mems, Options, Step
 from numa_agent.core.drift import Drift
 from numa_agent.core.errors import SourceError
 from numa_agent.core.publishing import Published
-from numa_agent.core.report import Publication, Report, Write
+from numa_agent.core.report import Binding, Publication, Report, Times, Write, bindings
 from numa_agent.core.view import Json, Rendering, View
 
 
 @dataclass(slots=True)
 class Memory:
-    """What a pass leaves to the next: who was assigned what, and which conditions are Events.
+    """What a pass leaves to the next: who was assigned what.
 
     `assigned` is by pod uid, None before the first pass.
     """
 
     assigned: Mapping[str, CpuSet] | None = None
-    told: set[Condition] = field(default_factory=set)
 
 
 def _nobody(_: Planned | None) -> None:
@@ -44,23 +44,27 @@ class Ports:
     """What a pass reads and writes; what fails costs that thing alone.
 
     `render` says the view in the scheduler's language. `publish` sends one object and answers what
-    became of it, None where there is nobody to send it to. `tell` makes an Event of a condition,
-    and raises SourceError where it can't. `damaged` gives, once, the sentences that name what of
-    cgroups couldn't be read. `planned` hears what is bound in the pass, None where nothing may be.
-    `mover` writes memory nodes in its own time; without one they are written in the pass.
-    `lift_quota` takes the CPU quota off pods with CPUs of their own.
+    became of it, None where there is nobody to send it to. `damaged` gives, once, the sentences
+    that name what of cgroups couldn't be read. `planned` hears what is bound in the pass, None
+    where nothing may be. `mover` writes memory nodes in its own time; without one they are written
+    in the pass. `teller` makes Events of what a pass finds, where somebody reads them.
+    `lift_quota` takes the CPU quota off pods with CPUs of their own. `more` are conditions that
+    others know of. `period` are the seconds from one pass to the next; up to half of it is added
+    by chance, so that nodes don't ask in step.
     """
 
     sources: NodeSources
     render: Callable[[View], Rendering]
     publish: Callable[[Json], Published | None]
-    tell: Callable[[Condition], None]
     cpusets: Cpusets
     damaged: Callable[[], Iterable[str]]
     drift: Drift
+    more: Callable[[], Iterable[Condition]] = tuple
     clock: Callable[[], float] = time.monotonic
+    period: float = 30.0
     planned: Callable[[Planned | None], None] = _nobody
     mover: Mover | None = None
+    teller: Teller | None = None
     lift_quota: bool = False
     memory: Memory = field(default_factory=Memory)
     options: Options = field(default_factory=Options)
@@ -68,6 +72,7 @@ class Ports:
 
 def run_pass(ports: Ports) -> Report:
     """Take one pass. Raises SourceError only when there is no map: nothing stands without it."""
+    began = ports.clock()
     now = read_all(ports.sources)
     failures = now.failures
     planned = planned_of(ports, now, failures)
@@ -81,22 +86,24 @@ def run_pass(ports: Ports) -> Report:
     proofs = () if bound is None else prove(ports.cpusets, bound, writes, failures)
     if bound is not None and ports.lift_quota:
         fights = (*fights, *lift_quotas(ports.cpusets, bound, proofs, failures))
+    was_bound = ports.clock()
     # The API server may keep us waiting; no container waits for its CPUs that long.
-    rendering = _rendering(ports, now, wanted, failures)
+    view = view_of(now, wanted, failures)
+    rendering = _rendering(ports, view)
     publications = tuple(
         Publication(manifest=manifest, published=sent(ports.publish, manifest))
         for manifest in rendering.manifests
     )
-    rivals = _rivals(publications)
-    _tell(ports, (*rivals, *_refused(wanted)), failures)
+    others = rivals(publications)
     failures += dict.fromkeys(ports.damaged())
     pods = now.pods.values
-    return Report(
+    report = Report(
         topology=now.topology,
         publications=publications,
         conditions=(
             *rendering.conditions,
-            *rivals,
+            *others,
+            *ports.more(),
             *(wanted.conditions if wanted else ()),
             *fights,
         ),
@@ -109,7 +116,16 @@ def run_pass(ports: Ports) -> Report:
         looked=bound is not None,
         failures=tuple(failures),
         sources=tuple(reading.age for reading in now.all),
+        accounts=() if view is None else tuple(view.accounts),
+        bindings=() if planned is None else _bindings(planned),
+        reserved=frozenset() if planned is None else planned.inputs.reserved,
+        kubelet_exclusive=frozenset() if planned is None else _given(now),
+        times=Times(began=began, bound=was_bound, ended=ports.clock()),
     )
+    if ports.teller is None:
+        return report
+    ports.teller.tell(report, pods[0].pods if pods else ())
+    return ports.teller.with_troubles(report)
 
 
 def planned_of(ports: Ports, now: Readings, failures: list[str]) -> Planned | None:
@@ -182,54 +198,18 @@ def _unsafe(ports: Ports, now: Readings) -> str | None:
     return None
 
 
-def _rendering(
-    ports: Ports, now: Readings, wanted: Desired | None, failures: list[str]
-) -> Rendering:
-    view = view_of(now, wanted, failures)
+def _bindings(planned: Planned) -> tuple[Binding, ...]:
+    """The pods with CPUs of their own."""
+    return bindings(planned.inputs.pods, planned.desired.assigned)
+
+
+def _given(now: Readings) -> CpuSet:
+    """What kubelet's static policy gave out."""
+    return frozenset[int]().union(*now.exclusive.values())
+
+
+def _rendering(ports: Ports, view: View | None) -> Rendering:
     if view is None:
         return Rendering(manifests=())
     rendering = ports.render(view)
     return replace(rendering, conditions=(*view.conditions, *rendering.conditions))
-
-
-def _rivals(publications: Iterable[Publication]) -> tuple[Condition, ...]:
-    """Who else writes the objects that are ours."""
-    return tuple(
-        Condition(
-            code="second-publisher",
-            subject=str(each.manifest["kind"]),
-            message=f"{each.manifest['kind']}: {rival.label}; remove one of the two publishers,"
-            " or set takeover: on",
-        )
-        for each in publications
-        if each.published is not None
-        for rival in each.published.rivals
-    )
-
-
-def _refused(wanted: Desired | None) -> tuple[Condition, ...]:
-    """Assignments that aren't followed, as what is told of."""
-    return tuple(
-        Condition(
-            code="assignment-refused",
-            subject=each.pod.full_name,
-            message=f"pod {each.pod.full_name}: {each.message}",
-        )
-        for each in (wanted.refusals if wanted else ())
-    )
-
-
-def _tell(ports: Ports, conditions: Iterable[Condition], failures: list[str]) -> None:
-    """Make an Event of each, once for as long as it lasts."""
-    found = list(conditions)
-    told = ports.memory.told
-    told.intersection_update(found)
-    for condition in found:
-        if condition in told:
-            continue
-        try:
-            ports.tell(condition)
-        except SourceError as error:
-            failures.append(str(error))
-            continue
-        told.add(condition)

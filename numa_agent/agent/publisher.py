@@ -1,6 +1,7 @@
 """Sends objects when their moment has come, so that bursts are merged and failures back off."""
 
 import json
+import threading
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -27,7 +28,10 @@ class _Waiting:
 
 
 class Publisher:
-    """Takes what objects should hold at every pass, and sends what is due between passes."""
+    """Takes what objects should hold at every pass, and sends what is due between passes.
+
+    One thread may send while another one offers.
+    """
 
     def __init__(
         self, send: Send, clock: Callable[[], float], random: Callable[[], float]
@@ -36,34 +40,43 @@ class Publisher:
         self._send = send
         self._clock = clock
         self._random = random
+        self._lock = threading.Lock()
         self._waiting: dict[str, _Waiting] = {}
 
     def offer(self, manifest: Json) -> Published | None:
         """Say what an object should hold; answers what became of it last."""
         name = f"{manifest['kind']} {mapping(manifest['metadata'])['name']}"
-        waiting = self._waiting.get(name)
-        if waiting is None:
-            waiting = _Waiting(manifest, Pacer(self._random), PENDING)
-            self._waiting[name] = waiting
-        waiting.manifest = manifest
-        waiting.pacer.offer(self._clock(), _key(manifest))
-        return waiting.published
+        with self._lock:
+            waiting = self._waiting.get(name)
+            if waiting is None:
+                waiting = _Waiting(manifest, Pacer(self._random), PENDING)
+                self._waiting[name] = waiting
+            waiting.manifest = manifest
+            waiting.pacer.offer(self._clock(), _key(manifest))
+            return waiting.published
 
     def due(self) -> float | None:
         """The seconds until the next object is due, None while none is."""
         now = self._clock()
-        waits = [each.pacer.due(now) for each in self._waiting.values()]
+        with self._lock:
+            waits = [each.pacer.due(now) for each in self._waiting.values()]
         return min((wait for wait in waits if wait is not None), default=None)
 
     def send_due(self) -> int:
         """Send every object that is due, as it is by now; answers how many."""
         count = 0
-        for each in self._waiting.values():
-            if each.pacer.due(self._clock()) != 0:
-                continue
+        with self._lock:
+            found = list(self._waiting.values())
+        for each in found:
+            with self._lock:
+                if each.pacer.due(self._clock()) != 0:
+                    continue
+                manifest = each.manifest
             count += 1
-            each.published = sent(self._send, each.manifest)
-            each.pacer.tell(self._clock(), _key(each.manifest), each.published or _NOBODY)
+            published = sent(self._send, manifest)
+            with self._lock:
+                each.published = published
+                each.pacer.tell(self._clock(), _key(manifest), published or _NOBODY)
         return count
 
 

@@ -25,6 +25,7 @@ COMMANDS = {
     "plan": "print every write that a pass would make in cgroups, with its reason",
     "restore": "take back what was bound",
     "run": "take passes: map, publish, bind, prove",
+    "config": "show each setting with where it comes from, or check a configuration file",
     "demo": "take one pass on a copy of a recorded machine and show each step",
 }
 """Each command's name, which is its module's too, and its line in the help."""

@@ -47,9 +47,15 @@ def settings(arguments: argparse.Namespace, **more: str | None) -> Config:
 
     Raises ConfigError with all mistakes.
     """
-    flags = {
+    return config.load(arguments.config, flags(arguments) | more)
+
+
+def flags(arguments: argparse.Namespace) -> dict[str, str | None]:
+    """The options of add_settings and, where the command has it, add_cluster, by their keys."""
+    return {
         "hostRoot": arguments.host_root,
         "nvml": arguments.nvml,
         "localityOverrides": arguments.locality_overrides,
+        "nodeName": getattr(arguments, "node_name", None),
+        "kubeconfig": getattr(arguments, "kubeconfig", None),
     }
-    return config.load(arguments.config, flags | more)

@@ -4,12 +4,15 @@ import argparse
 import json
 import sys
 from collections.abc import Iterator
+from datetime import UTC, datetime
 
 from numa_agent.agent import News, Seen
 from numa_agent.cli import options, report_text
+from numa_agent.config.reload import Reload
 from numa_agent.core.errors import SourceError
-from numa_agent.core.report import Report, to_json, write_json
-from numa_agent.wiring.passes import run_on, run_once
+from numa_agent.core.report import Report, Write, to_json, write_json
+from numa_agent.wiring.daemon import run_on
+from numa_agent.wiring.passes import run_once
 
 DESCRIPTION = """\
 Take passes over this node, or one with --once: read its map, publish it to the scheduler, write
@@ -19,7 +22,7 @@ what the kernel has in force, and say for each container whether it got its CPUs
 EPILOG = """\
 examples:
   numa-agent run --once --node-name gpu-7
-  numa-agent run --node-name gpu-7    a pass every 30 to 45 s, told of where it says something new
+  numa-agent run --node-name gpu-7    passes until SIGTERM, told of where they say something new
   numa-agent run --once --config /etc/numa-agent/config.yaml
   numa-agent run --once --host-root COPY -o json    a copy of a recorded machine: it is written to
 
@@ -28,7 +31,8 @@ The configuration file in a pod that has the machine's root mounted at /host:
     hostRoot: /host    # the machine looked at
     liveRoot: /host    # it is the one that this runs on
 
-docs/publishing.md has the other settings: whose language is published, where kubelet's are read.
+`numa-agent config --show` lists every setting, docs/configuration.md explains them; the file may
+change while it runs. Between passes (passSeconds) it binds what comes or changes at once.
 The JSON is a stable contract: docs/report-json.md.
 Exit code 1 when something that was wanted isn't so: a source failed, an assignment was refused,
 a write failed, a container doesn't run where it should. Each is named on stderr."""
@@ -41,27 +45,60 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     options.add_settings(parser)
     options.add_cluster(parser)
-    parser.add_argument("-o", "--output", choices=("text", "json"), default="text")
+    parser.add_argument(
+        "-o", "--output", choices=("text", "json"), help="how to print (default: logFormat, text)"
+    )
 
 
 def run(arguments: argparse.Namespace) -> int:
     """Take the pass and print its report; what isn't as wanted goes to stderr as well."""
-    settings = options.settings(
-        arguments, nodeName=arguments.node_name, kubeconfig=arguments.kubeconfig
-    )
+    reload = Reload(arguments.config, options.flags(arguments))
+    log_format = reload.config.log_format
+    say = _Says(arguments.output or log_format, log_format)
     if arguments.once:
-        report = run_once(settings)
-        _tell(report, arguments.output, indent=2)
+        report = run_once(reload.config)
+        say.report(report, indent=2)
         return 0 if report.good else 1
-    run_on(settings, _Changes(arguments.output).tell)
+    run_on(reload, _Changes(say).tell, say.trouble)
     return 0
+
+
+class _Says:
+    """Prints reports to stdout and troubles to stderr, each as text or as JSON."""
+
+    def __init__(self, output: str, log_format: str) -> None:
+        self._json = output == "json"
+        self._log_json = log_format == "json"
+
+    def report(self, report: Report, indent: int | None) -> None:
+        """Print a report; what isn't as wanted goes to stderr as well."""
+        for trouble in _troubles(report):
+            self.trouble(trouble)
+        if self._json:
+            print(json.dumps(to_json(report), indent=indent), flush=True)
+        else:
+            print("\n".join(report_text.lines(report)), flush=True)
+
+    def trouble(self, sentence: str) -> None:
+        """Print one sentence to stderr."""
+        said = f"numa-agent run: {sentence}"
+        if self._log_json:
+            said = json.dumps({"time": datetime.now(UTC).isoformat(), "message": sentence})
+        print(said, file=sys.stderr, flush=True)
+
+    def write(self, write: Write) -> None:
+        """Print what was written between passes."""
+        if self._json:
+            print(json.dumps({"write": write_json(write)}), flush=True)
+        else:
+            print("\n".join(report_text.write_lines(write)), flush=True)
 
 
 class _Changes:
     """Tells of the passes that say something else than the one before."""
 
-    def __init__(self, output: str) -> None:
-        self._output = output
+    def __init__(self, say: _Says) -> None:
+        self._say = say
         self._last: object = None
 
     def tell(self, found: News) -> None:
@@ -74,33 +111,19 @@ class _Changes:
             return
         self._last = news
         if isinstance(found, SourceError):
-            print(f"numa-agent run: {found}", file=sys.stderr, flush=True)
+            self._say.trouble(str(found))
         else:
-            _tell(found, self._output, indent=None)
-            sys.stdout.flush()
+            self._say.report(found, indent=None)
 
     def _tell_between(self, seen: Seen) -> None:
         for said in (*seen.failures, *(each.message for each in seen.conditions)):
-            print(f"numa-agent run: {said}", file=sys.stderr, flush=True)
+            self._say.trouble(said)
         for write in seen.writes:
-            if self._output == "json":
-                print(json.dumps({"write": write_json(write)}), flush=True)
-            else:
-                print("\n".join(report_text.write_lines(write)), flush=True)
+            self._say.write(write)
 
 
 def _without_ages(report: Report) -> object:
     return {**to_json(report), "sources": [each.error for each in report.sources]}
-
-
-def _tell(report: Report, output: str, indent: int | None) -> None:
-    for trouble in _troubles(report):
-        print(f"numa-agent run: {trouble}", file=sys.stderr)
-    if output == "json":
-        json.dump(to_json(report), sys.stdout, indent=indent)
-        print()
-    else:
-        print("\n".join(report_text.lines(report)))
 
 
 def _troubles(report: Report) -> Iterator[str]:

@@ -45,6 +45,15 @@ class Answer:
         document = self.document or {}
         return document.get("kind") == "Status" and document.get("reason") == reason
 
+    @property
+    def namespace_goes(self) -> bool:
+        """Whether nothing can be made since its namespace isn't there or is being deleted."""
+        if self.status == 404:
+            return self.says("NotFound")
+        causes = items(mapping(mapping(self.document).get("details")).get("causes"))
+        reasons = {mapping(cause).get("reason") for cause in causes}
+        return self.status == 403 and "NamespaceTerminating" in reasons
+
 
 def refusal(answer: Answer, what: str, url: str, target: Target) -> ApiError:
     """The error of an answer that isn't the object asked for; `what` such as `get Node n`."""

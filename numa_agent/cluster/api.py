@@ -4,19 +4,21 @@ Paths, verbs and answers follow https://kubernetes.io/docs/reference/using-api/a
 """
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Protocol
 
-from numa_agent.cluster import kinds
+from numa_agent.cluster import kinds, tokens
 from numa_agent.cluster.answers import NO_API_SERVER, Answer, refusal
 from numa_agent.cluster.connection import Connection, Request, load
-from numa_agent.cluster.events import event
+from numa_agent.cluster.events import event, event_name, namespace_of, repetition
 from numa_agent.cluster.kinds import Target, target_of
+from numa_agent.core.access import User
 from numa_agent.core.documents import Document, mapping, text
-from numa_agent.core.errors import ApiError
+from numa_agent.core.errors import ApiError, GoneError
 from numa_agent.core.publishing import FIELD_MANAGER, Applied
+from numa_agent.core.telling import Due
 
 READ_SECONDS = 30
 PAGE_SIZE = 500
@@ -126,18 +128,46 @@ class Cluster:
         query = {"fieldManager": FIELD_MANAGER}
         return self._patched(target, self._send("patch", target, query, body=body, content=_MERGE))
 
-    def record_event(
-        self, node_name: str, *, reason: str, message: str, at: datetime | None = None
-    ) -> None:
-        """Tell the readers of a Node's Events of a fault, once for the same reason and message.
+    def record_event(self, due: Due, *, host: str, at: datetime | None = None) -> int | None:
+        """Make an Event, or repeat the one that was made: one request.
 
-        One request: that the Event is there already is an answer as good as any.
+        How often the server has it, None where it was there before us. GoneError where the one to
+        repeat isn't there any more, or the namespace goes; `host` is the node that tells.
         """
-        target = kinds.events_about(node_name)
-        content = event(node_name, reason=reason, message=message, at=at or datetime.now(UTC))
-        answer = self._send("create", target, body=json.dumps(content), content=_JSON)
-        if not (answer.status == 409 and answer.says("AlreadyExists")):
-            self._document("create", target, answer)
+        subject, moment = due.notice.subject, at or datetime.now(UTC)
+        who, namespace = f"{subject.about} {subject.full_name}", namespace_of(subject)
+        if due.again:
+            target = kinds.event_named(event_name(due.notice), who, namespace)
+            body = json.dumps(repetition(due, moment))
+            answer = self._send("patch", target, body=body, content=_MERGE)
+            gone = answer.status == 404
+        else:
+            target = kinds.events_of(who, namespace)
+            body = json.dumps(event(due, host, moment))
+            answer = self._send("create", target, body=body, content=_JSON)
+            if answer.status == 409 and answer.says("AlreadyExists"):
+                return None
+            gone = answer.namespace_goes
+        if gone:
+            raise GoneError(f"{target.label}: {target.missing}")
+        count = self._document("patch" if due.again else "create", target, answer).get("count")
+        return count if isinstance(count, int) else None
+
+    def user_of(self, token: str, audiences: Sequence[str] = ()) -> User | None:
+        """Return whom a bearer token stands for, None where it isn't good.
+
+        Without audiences it must be one that the API server takes itself.
+        """
+        body = json.dumps(tokens.token_review(token, audiences))
+        answer = self._send("create", tokens.TOKEN_REVIEWS, body=body, content=_JSON)
+        review = self._document("create", tokens.TOKEN_REVIEWS, answer)
+        return tokens.reviewed_user(review, audiences)
+
+    def may_get(self, user: User, path: str) -> bool:
+        """Return whether a user may get a path that is no resource of the API, say /metrics."""
+        body = json.dumps(tokens.access_review(user, path))
+        answer = self._send("create", tokens.ACCESS_REVIEWS, body=body, content=_JSON)
+        return tokens.allowed(self._document("create", tokens.ACCESS_REVIEWS, answer))
 
     def close(self) -> None:
         """Close the connections that are kept open between requests."""
@@ -194,4 +224,4 @@ def connect(kubeconfig: Path | None, *, read_seconds: float = READ_SECONDS) -> C
     Without one it is the cluster of the pod's ServiceAccount and, outside of a pod, that of
     $KUBECONFIG or ~/.kube/config. SourceError says what was tried.
     """
-    return Cluster(Connection(load(kubeconfig), read_seconds))
+    return Cluster(Connection(load(kubeconfig), read_seconds, lambda: load(kubeconfig)))

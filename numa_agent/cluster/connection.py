@@ -5,7 +5,7 @@ token, TLS, proxy). Requests and answers bypass its API classes and models, whic
 process tens of MB.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import urlencode
@@ -20,9 +20,10 @@ from kubernetes.config import (
     load_incluster_config,
     load_kube_config,
 )
-from urllib3 import exceptions as transport
 
-from numa_agent.cluster.answers import NO_API_SERVER, Answer
+from numa_agent.cluster.answers import Answer
+from numa_agent.cluster.cutting import Cutter, hold_sockets
+from numa_agent.cluster.transport import translated
 from numa_agent.core.errors import ApiError, SourceError
 from numa_agent.core.publishing import FIELD_MANAGER
 
@@ -33,16 +34,6 @@ CONNECT_SECONDS = 5
 _LOAD_ERRORS = (
     *(ConfigException, OSError, yaml.YAMLError),
     *(AttributeError, KeyError, TypeError, ValueError),
-)
-
-# The first line that fits an error says what to do about it; a subclass stands before its base.
-_TRANSPORT_HINTS: tuple[tuple[type[Exception], str], ...] = (
-    (transport.NewConnectionError, "is the server running, and its address right?"),
-    (transport.ConnectTimeoutError, "does a network policy or firewall drop the connection?"),
-    (transport.TimeoutError, "is the server overloaded?"),
-    (transport.SSLError, "does the certificate-authority belong to this server and name?"),
-    (transport.ProxyError, "is the proxy of HTTPS_PROXY up, or does NO_PROXY lack the server?"),
-    (Exception, NO_API_SERVER),
 )
 
 
@@ -62,17 +53,65 @@ class Connection:
     """One API server, seen by one user.
 
     No request waits longer than CONNECT_SECONDS for a connection or `read_seconds` for the next
-    part of an answer.
+    part of an answer. `load_again` reads the credentials anew; a `cutter` may end a request from
+    another thread.
     """
 
-    def __init__(self, configuration: Configuration, read_seconds: float) -> None:
+    def __init__(
+        self,
+        configuration: Configuration,
+        read_seconds: float,
+        load_again: Callable[[], Configuration] | None = None,
+        cutter: Cutter | None = None,
+    ) -> None:
         self.url: str = configuration.host
+        self._read_seconds = read_seconds
+        self._load_again = load_again
+        self._cutter = cutter
+        self._configure(configuration)
+
+    def _configure(self, configuration: Configuration) -> None:
         self._configuration = configuration
-        self._timeout = urllib3.Timeout(connect=CONNECT_SECONDS, read=read_seconds)
         self._pool: urllib3.PoolManager = RESTClientObject(configuration).pool_manager
+        if self._cutter is not None:
+            hold_sockets(self._pool, self._cutter)
 
     def send(self, request: Request) -> Answer:
         """Return whatever the server answers. Raises ApiError where it doesn't."""
+        answer = self.open(request)
+        with translated(request.what, self.url):
+            body = answer.data
+        return Answer(status=answer.status, headers=dict(answer.headers), body=body)
+
+    def open(
+        self, request: Request, read_seconds: float | None = None
+    ) -> urllib3.BaseHTTPResponse:
+        """Return an answer whose body is still to be read. Raises ApiError where there is none.
+
+        A token that was renewed where it lies is tried once more.
+        """
+        answer = self._asked(request, read_seconds)
+        if answer.status == 401 and self.renew(request.what):
+            answer.close()
+            answer = self._asked(request, read_seconds)
+        return answer
+
+    def renew(self, what: str) -> bool:
+        """Read the credentials again; whether they are others now. Raises ApiError."""
+        if self._load_again is None:
+            return False
+        before = self._authorization(what)
+        try:
+            configuration = self._load_again()
+        except SourceError as error:
+            raise ApiError(f"can't {what} at {self.url}: {error}", status=401) from error
+        if configuration.host != self.url:
+            return False  # another cluster is another Connection
+        self.close()
+        self._configure(configuration)
+        return self._authorization(what) != before
+
+    def _asked(self, request: Request, read_seconds: float | None) -> urllib3.BaseHTTPResponse:
         headers = {
             "Accept": "application/json",
             "User-Agent": FIELD_MANAGER,
@@ -81,20 +120,18 @@ class Connection:
         if request.body is not None:
             headers["Content-Type"] = request.content_type
         query = f"?{urlencode(request.query)}" if request.query else ""
-        try:
-            answer = self._pool.request(
+        read = self._read_seconds if read_seconds is None else read_seconds
+        with translated(request.what, self.url):
+            return self._pool.request(
                 request.method,
                 f"{self.url}{request.path}{query}",
                 body=request.body,
                 headers=headers,
-                timeout=self._timeout,
+                timeout=urllib3.Timeout(connect=CONNECT_SECONDS, read=read),
                 retries=False,  # the next pass is the retry
                 redirect=False,
+                preload_content=False,
             )
-        except transport.HTTPError as error:
-            hint = next(hint for kind, hint in _TRANSPORT_HINTS if isinstance(error, kind))
-            raise ApiError(f"can't {request.what} at {self.url}: {error}; {hint}") from error
-        return Answer(status=answer.status, headers=dict(answer.headers), body=answer.data)
 
     def close(self) -> None:
         """Close the connections that are kept open between requests."""

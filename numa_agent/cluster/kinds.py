@@ -107,11 +107,21 @@ def pods_on(node_name: str) -> Target:
     )
 
 
-def events_about(node_name: str) -> Target:
-    """The Events about a Node, which lie in the namespace default since a Node has none."""
+def events_of(who: str, namespace: str) -> Target:
+    """The Events in a namespace, of which one about an object is made."""
     return Target(
-        label=f"Event about Node {node_name}",
-        path="/api/v1/namespaces/default/events",
-        rights="create events",
-        missing="does the server speak the core v1 API?",
+        label=f"Event about {who}",
+        path=f"/api/v1/namespaces/{quote(namespace, safe='')}/events",
+        rights=f"create events in the namespace {namespace}",
+        missing=f"the namespace {namespace} isn't there",
+    )
+
+
+def event_named(name: str, who: str, namespace: str) -> Target:
+    """One Event about an object."""
+    return Target(
+        label=f"Event about {who}",
+        path=f"/api/v1/namespaces/{quote(namespace, safe='')}/events/{quote(name, safe='')}",
+        rights=f"patch events in the namespace {namespace}",
+        missing="the server keeps Events for an hour",
     )

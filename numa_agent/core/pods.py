@@ -5,7 +5,7 @@ https://kubernetes.io/docs/reference/kubernetes-api/workload-resources/pod-v1/
 
 import re
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 
@@ -94,22 +94,39 @@ class PodsRead:
     left_out: bool = False
 
 
+@dataclass(frozen=True, slots=True)
+class PodRead:
+    """One pod, None where it can't be used; the rest as in PodsRead."""
+
+    pod: Pod | None
+    problems: tuple[str, ...] = ()
+    left_out: bool = False
+
+
+def parse_pod(item: object) -> PodRead:
+    """The pod that a v1 Pod describes."""
+    problems: list[str] = []
+    try:
+        return PodRead(_pod(mapping(item), problems), tuple(problems))
+    except ValueError as error:
+        # A finished pod holds nothing, and one that was never admitted lacks half its status.
+        if mapping(mapping(item).get("status")).get("phase") in _FINISHED:
+            return PodRead(None, tuple(problems))
+        return PodRead(None, (*problems, str(error)), left_out=True)
+
+
 def parse_pods(pod_list: Document) -> PodsRead:
     """The pods of a v1 PodList, those that started first ahead; a bad one costs itself alone."""
-    pods: list[Pod] = []
-    problems: list[str] = []
-    left_out = False
-    for item in items(pod_list.get("items")):
-        try:
-            pods.append(_pod(mapping(item), problems))
-        except ValueError as error:
-            # A finished pod holds nothing, and one that was never admitted lacks half its status.
-            if mapping(mapping(item).get("status")).get("phase") not in _FINISHED:
-                problems.append(str(error))
-                left_out = True
-    pods, more = _without_doubles(pods)
-    problems += more
+    return gathered(parse_pod(item) for item in items(pod_list.get("items")))
+
+
+def gathered(read: Iterable[PodRead]) -> PodsRead:
+    """All pods of a node, those that started first ahead, without those that can't be trusted."""
+    found = list(read)
+    pods, problems = _without_doubles([each.pod for each in found if each.pod is not None])
+    problems += [problem for each in found for problem in each.problems]
     pods.sort(key=lambda pod: (pod.started or "~", pod.namespace, pod.name, pod.uid))
+    left_out = any(each.left_out for each in found)
     return PodsRead(tuple(pods), tuple(sorted(problems)), left_out)
 
 

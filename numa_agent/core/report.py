@@ -1,10 +1,11 @@
 """What one pass saw, did and failed at."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
+from numa_agent.core.accounting import NodeAccount
 from numa_agent.core.conditions import Condition
-from numa_agent.core.cpulist import render
+from numa_agent.core.cpulist import CpuSet, render
 from numa_agent.core.cpusets import LeftAlone, Refusal, Step
 from numa_agent.core.pods import Container, Pod
 from numa_agent.core.publishing import Outcome, Published
@@ -55,6 +56,14 @@ class Publication:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Binding:
+    """A pod and the CPUs that are its own, by an assignment that is followed."""
+
+    pod: Pod
+    cpus: CpuSet
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class SourceAge:
     """How old what a source gave is: 0 where it answered, None where it never did."""
 
@@ -64,12 +73,28 @@ class SourceAge:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Times:
+    """When a pass began, had bound and proved, and ended: seconds of a clock that never goes back.
+
+    What it waits for after `bound` kept no container from its CPUs.
+    """
+
+    began: float
+    bound: float
+    ended: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Report:
     """One pass. `failures` are sources that gave nothing, `problems` pods or containers left out.
 
     `drift` counts, since the start, how often a set was found changed, by the likely writer.
     `conditions` are what sources disagree about and what couldn't be published. `looked` says
     whether the pods and kubelet's CPUs were known, so that binding was looked at.
+
+    `accounts` are the NUMA nodes with CPUs, whatever the scheduler's language tells of them; none
+    where nothing could be told. `reserved` are the CPUs kept for the system, `kubelet_exclusive`
+    those that kubelet's static policy gave out. `times` is None where nobody looked at a clock.
     """
 
     topology: Topology
@@ -84,6 +109,11 @@ class Report:
     sources: tuple[SourceAge, ...]
     drift: Mapping[str, int]
     looked: bool
+    accounts: tuple[NodeAccount, ...] = ()
+    bindings: tuple[Binding, ...] = ()
+    reserved: CpuSet = frozenset()
+    kubelet_exclusive: CpuSet = frozenset()
+    times: Times | None = None
 
     @property
     def good(self) -> bool:
@@ -125,6 +155,35 @@ def to_json(report: Report) -> Json:
             for each in report.sources
         ],
         "drift": dict(sorted(report.drift.items())),
+        "zones": [_zone(account) for account in report.accounts],
+        "bindings": [
+            {"pod": each.pod.full_name, "uid": each.pod.uid, "cpus": render(each.cpus)}
+            for each in report.bindings
+        ],
+        "cpus": {
+            "reserved": render(report.reserved),
+            "kubelet_exclusive": render(report.kubelet_exclusive),
+        },
+    }
+
+
+def bindings(pods: Iterable[Pod], assigned: Mapping[str, CpuSet]) -> tuple[Binding, ...]:
+    """The pods with CPUs of their own, in the pods' order; `assigned` is by pod uid."""
+    return tuple(Binding(pod=pod, cpus=assigned[pod.uid]) for pod in pods if pod.uid in assigned)
+
+
+def _zone(account: NodeAccount) -> Json:
+    amounts = sorted(account.resources.items())
+    return {
+        "numa_node": account.node.id,
+        "resources": {
+            name: {
+                "capacity": each.capacity,
+                "allocatable": each.allocatable,
+                "available": each.available,
+            }
+            for name, each in amounts
+        },
     }
 
 

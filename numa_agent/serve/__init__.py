@@ -1,1 +1,1 @@
-"""What others scrape: metrics, health and the node's page (nothing is served yet)."""
+"""What others scrape and probe: metrics, health and the node's last report."""

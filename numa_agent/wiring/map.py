@@ -8,6 +8,7 @@ from numa_agent.core.assembly import assemble
 from numa_agent.core.devices import GUEST_DRIVERS, NVIDIA, DeviceKind, device_kind
 from numa_agent.core.facts import PciFacts
 from numa_agent.core.nvml import NvmlAnswers
+from numa_agent.core.overrides import Overrides
 from numa_agent.core.topology import Topology
 from numa_agent.host.recorded import is_recorded
 from numa_agent.host.sysfs import read_facts
@@ -22,14 +23,14 @@ def read_map(config: Config) -> Topology:
     Raises SourceError when the host root can't be opened, ConfigError for unusable settings.
     """
     with asking_nvml(config) as ask:
-        return assembled(config, ask)
+        return assembled(config, ask, read_overrides(config.locality_overrides))
 
 
-def assembled(config: Config, ask: AskNvml) -> Topology:
-    """The map as it is now. Raises as read_map."""
+def assembled(config: Config, ask: AskNvml, overrides: Overrides) -> Topology:
+    """The map as it is now. Raises SourceError when the host root can't be opened."""
     facts = read_facts(config.host_root)
     nvml = ask(any(_is_nvidia_gpu(device) for device in facts.pci))
-    return assemble(facts, nvml=nvml, overrides=read_overrides(config.locality_overrides))
+    return assemble(facts, nvml=nvml, overrides=overrides)
 
 
 def _is_nvidia_gpu(device: PciFacts) -> bool:

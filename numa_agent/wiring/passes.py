@@ -1,40 +1,29 @@
 """One pass over a machine: live, or recorded in a folder."""
 
-import os
 import random
-import signal
-import threading
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack, closing, contextmanager
 from dataclasses import replace
-from threading import Event
 from typing import TYPE_CHECKING
 
-from numa_agent.agent import Binder, Mover, News, NodeSources, Ports, run_forever, run_pass
-from numa_agent.config import KUBELET_DIR, Config
-from numa_agent.core.conditions import Condition
-from numa_agent.core.cpusets import Mems, Options, Step
+from numa_agent.agent import NodeSources, Ports, Teller, run_pass
+from numa_agent.config import Config
+from numa_agent.core.cpusets import Mems, Options
 from numa_agent.core.drift import Drift
 from numa_agent.core.publishing import Published, publish
 from numa_agent.core.report import Report
+from numa_agent.core.telling import Due
 from numa_agent.core.view import Json, Rendering, View
 from numa_agent.host.cgroups import CpusetTree, Put
 from numa_agent.host.recorded import RecordedKernel, is_recorded
 from numa_agent.wiring.language import Language, language
+from numa_agent.wiring.lock import only_one
 from numa_agent.wiring.map import AskNvml, asking_nvml
 from numa_agent.wiring.sources import node_name, sources
-from numa_agent.wiring.watching import CgroupWatch
 
 if TYPE_CHECKING:
     from numa_agent.cluster.api import Cluster
-
-Tell = Callable[[News], None]
-"""Hears of each pass and of what is done between them, or why there was no pass."""
-
-EVENT_REASONS = {
-    "second-publisher": "SecondPublisher",
-    "assignment-refused": "CPUSetRefused",
-}
+    from numa_agent.cluster.watch import PodWatch
 
 
 def run_once(config: Config, put: Put | None = None) -> Report:
@@ -44,90 +33,18 @@ def run_once(config: Config, put: Put | None = None) -> Report:
     go to the kernel on the live machine, by the kernel's rules into a recorded one, or through
     `put`.
     """
-    with asking_nvml(config) as ask, reaching(config) as cluster:
-        return run_pass(ports_of(config, ask, cluster, put))
-
-
-def run_on(config: Config, tell: Tell) -> None:
-    """Take passes over the machine until SIGTERM or SIGINT, and bind between them."""
-    wake, ending = Event(), Event()
-
-    def end(*_: object) -> None:
-        ending.set()
-        wake.set()
-
-    def wait(seconds: float) -> bool:
-        wake.wait(seconds)
-        wake.clear()
-        return ending.is_set()
-
-    for number in (signal.SIGTERM, signal.SIGINT):
-        signal.signal(number, end)
-    threading.excepthook = end_process
-    counted = _served(config, tell)
     with ExitStack() as stack:
+        if not is_recorded(config.host_root):
+            node_name(config)
+            stack.enter_context(only_one(config.lock_path))
         ask = stack.enter_context(asking_nvml(config))
         cluster = stack.enter_context(reaching(config))
-        ports = ports_of(config, ask, cluster, None)
-        tree = CpusetTree(config.host_root, lambda: _cgroup_root(ports.sources))
-        watch = CgroupWatch(tree, config.host_root / KUBELET_DIR, wake.set)
-        stack.callback(watch.close)
-        ports = replace(ports, damaged=_and_degraded(ports.damaged, watch))
-        mover = _mover(config, ports) if config.mems == "migrate" else None
-        if mover is not None:
-            stack.callback(mover.close)
-            ports = replace(ports, mover=mover)
-        run_forever(
-            ports,
-            tell=counted,
-            wait=wait,
-            random=random.random,
-            binder=Binder(
-                ports.cpusets,
-                watch,
-                ports.drift,
-                ports.options,
-                ports.clock,
-                ports.sources.cpu_state.read,
-            ),
-        )
-
-
-def end_process(error: threading.ExceptHookArgs) -> None:
-    """End with a message: kubelet starts a process again, a thread that died nobody does."""
-    threading.__excepthook__(error)
-    os._exit(70)
-
-
-def _mover(config: Config, ports: Ports) -> Mover:
-    """What moves pods' pages, with a hierarchy of its own: a thread uses no other's."""
-    put = RecordedKernel(config.host_root).put if is_recorded(config.host_root) else None
-    tree = CpusetTree(config.host_root, lambda: _cgroup_root(ports.sources), put)
-
-    def write(step: Step) -> None:
-        # Only what was found may be written.
-        tree.parents()
-        tree.write(step.path, step.file, step.after)
-
-    return Mover(write)
-
-
-def _served(config: Config, tell: Tell) -> Tell:
-    """Tells of passes to those who scrape as well, where metrics are served."""
-    address = config.metrics_address
-    if address is None:
-        return tell
-    from numa_agent.serve.metrics import ReportCollector, serve
-
-    collector = ReportCollector()
-    serve(collector, *address)
-
-    def both(found: News) -> None:
-        if isinstance(found, Report):
-            collector.tell(found)
-        tell(found)
-
-    return both
+        ports = ports_of(config, ask, cluster, put)
+        report = run_pass(ports)
+        if ports.teller is None:
+            return report
+        ports.teller.send_due()
+        return ports.teller.with_troubles(report)
 
 
 @contextmanager
@@ -173,34 +90,48 @@ def _own(setting: str) -> str | None:
     return None if setting == "kubelet" else setting
 
 
-def ports_of(config: Config, ask: AskNvml, cluster: "Cluster | None", put: Put | None) -> Ports:
+def ports_of(
+    config: Config,
+    ask: AskNvml,
+    cluster: "Cluster | None",
+    put: Put | None,
+    pods: "PodWatch | None" = None,
+    now: Callable[[], Config] | None = None,
+) -> Ports:
     """What a pass over the machine reads and writes; `put` writes cgroup files, the kernel's else.
 
-    A recorded machine has no cluster, and its own files are written.
+    A recorded machine has no cluster, and its own files are written. With `pods` the pods are
+    followed, and nobody is waited for. `now` is the configuration as it holds later.
     """
     root = config.host_root
+    current = now or (lambda: config)
     spoken = language(config.scheduler)
-    found = sources(config, ask, cluster)
+    found = sources(config, ask, cluster, pods)
     damaged: list[str] = []
     own_put = None if cluster is not None else RecordedKernel(root).put
-    return Ports(
+    ports = Ports(
         sources=found,
         render=rendering(config, spoken),
-        publish=lambda manifest: _published(config, cluster, spoken, manifest),
-        tell=lambda condition: _told(cluster, condition, config.node_name),
-        cpusets=CpusetTree(root, lambda: _cgroup_root(found), put or own_put, warn=damaged.append),
+        publish=lambda manifest: _published(current(), cluster, spoken, manifest),
+        teller=_teller(config, cluster, current),
+        cpusets=CpusetTree(root, lambda: cgroup_root(found), put or own_put, warn=damaged.append),
         damaged=lambda: _taken(damaged),
+        more=tuple if pods is None else pods.conditions,
         drift=Drift(random.random),
+    )
+    return with_settings(ports, config)
+
+
+def with_settings(ports: Ports, config: Config) -> Ports:
+    """The same with the settings that may change while the agent runs."""
+    return replace(
+        ports,
+        sources=replace(ports.sources, trusted_managers=config.trusted_managers),
+        render=rendering(config, language(config.scheduler)),
         lift_quota=config.lift_quota,
         options=Options(mems=Mems(config.mems), share=config.shared_pods),
+        period=float(config.pass_seconds),
     )
-
-
-def _and_degraded(
-    damaged: Callable[[], Iterable[str]], watch: CgroupWatch
-) -> Callable[[], Iterable[str]]:
-    """What couldn't be read, and why not everything can be followed."""
-    return lambda: [*damaged(), *([watch.degraded] if watch.degraded else [])]
 
 
 def _taken(sentences: list[str]) -> list[str]:
@@ -209,7 +140,7 @@ def _taken(sentences: list[str]) -> list[str]:
     return found
 
 
-def _cgroup_root(found: NodeSources) -> str:
+def cgroup_root(found: NodeSources) -> str:
     """kubelet's cgroupRoot by the settings that the pass has read."""
     settings = found.settings.last
     return settings[0][0].cgroup_root if settings and settings[0] else ""
@@ -229,7 +160,15 @@ def _published(
     )
 
 
-def _told(cluster: "Cluster | None", condition: Condition, node: str | None) -> None:
-    reason = EVENT_REASONS.get(condition.code)
-    if cluster is not None and node is not None and reason is not None:
-        cluster.record_event(node, reason=reason, message=condition.message)
+def _teller(
+    config: Config, cluster: "Cluster | None", current: Callable[[], Config]
+) -> Teller | None:
+    """What makes Events, where they are wanted and there is a Node to tell of."""
+    name = config.node_name
+    if cluster is None or name is None:
+        return None
+
+    def record(due: Due) -> int | None:
+        return cluster.record_event(due, host=name) if current().events else None
+
+    return Teller(record, name, random.random)

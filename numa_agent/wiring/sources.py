@@ -1,33 +1,48 @@
 """What a pass reads: of a recorded machine from its folder, of a live one where it is."""
 
+import random
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from numa_agent.agent import Kept, NodeSources
-from numa_agent.config import PODRESOURCES_SOCKET, Config, ConfigError
+from numa_agent.config import PODRESOURCES_SOCKET, Config, ConfigError, read_overrides
 from numa_agent.core.documents import Document
 from numa_agent.core.errors import SourceError
 from numa_agent.core.kubelet_config import parse_settings
 from numa_agent.core.node import Node, parse_node
 from numa_agent.core.podresources import parse_pod_resources
-from numa_agent.core.pods import parse_pods
+from numa_agent.core.pods import PodsRead, parse_pods
 from numa_agent.host.boot import read_boot_id
 from numa_agent.host.cpuinfo import read_cpu_info
 from numa_agent.host.kubelet import read_cpu_state, read_memory_state, read_settings
 from numa_agent.host.recorded import is_recorded, read_answer
 from numa_agent.host.sysfs.free import read_free_memory
+from numa_agent.wiring.asking import Patient, Seldom
 from numa_agent.wiring.map import AskNvml, assembled
 
 if TYPE_CHECKING:
     from numa_agent.cluster.api import Cluster
+    from numa_agent.cluster.watch import PodWatch
+
+T = TypeVar("T")
 
 
-def sources(config: Config, ask: AskNvml, cluster: "Cluster | None") -> NodeSources:
+NODE_SECONDS = 300.0
+"""A Node's resources change seldom, and the API server has many to ask it."""
+
+PATIENCE = 2.0
+"""Seconds to wait for kubelet and the API server: no container waits longer for its CPUs."""
+
+
+def sources(
+    config: Config, ask: AskNvml, cluster: "Cluster | None", watched: "PodWatch | None" = None
+) -> NodeSources:
     """Every source of the machine that the configuration names.
 
     A folder with recorded.yaml answers for every source. Else the machine must be the live one,
-    whose Node must be named, so that the API server can be asked for its pods.
+    whose Node must be named, so that the API server can be asked for its pods; where they are
+    `watched`, nobody is waited for longer than PATIENCE.
     """
     root = config.host_root
     if is_recorded(root):
@@ -35,7 +50,7 @@ def sources(config: Config, ask: AskNvml, cluster: "Cluster | None") -> NodeSour
             config,
             ask,
             node=lambda: _node(read_answer(root, "node"), f"{root}/answers/node.json"),
-            pods=lambda: read_answer(root, "pods"),
+            pods=lambda: parse_pods(read_answer(root, "pods")),
             configz=lambda: read_answer(root, "configz"),
             granted=lambda: read_answer(root, "podresources"),
         )
@@ -43,14 +58,39 @@ def sources(config: Config, ask: AskNvml, cluster: "Cluster | None") -> NodeSour
     if cluster is None:
         raise ConfigError(f"{root} is a live machine: its API server is needed")
     socket = PODRESOURCES_SOCKET if config.podresources == "auto" else config.podresources
+
+    def node() -> Node:
+        return _own(_node(cluster.node(name), f"node {name}"), root)
+
+    def configz() -> Document:
+        return cluster.configz(name)
+
+    def granted() -> Document:
+        return _granted(root / socket.lstrip("/"))
+
+    if watched is None:
+        return _of_files(
+            config,
+            ask,
+            node=node,
+            pods=lambda: parse_pods(cluster.pods_on(name)),
+            configz=configz,
+            granted=granted,
+        )
     return _of_files(
         config,
         ask,
-        node=lambda: _own(_node(cluster.node(name), f"node {name}"), root),
-        pods=lambda: cluster.pods_on(name),
-        configz=lambda: cluster.configz(name),
-        granted=lambda: _granted(root / socket.lstrip("/")),
+        node=_seldom("node", node),
+        pods=watched.pods,
+        configz=_seldom("kubelet's configz", configz),
+        # Of an older answer nobody knows which pods it counts.
+        granted=Patient("podresources", granted, seconds=PATIENCE),
     )
+
+
+def _seldom(name: str, read: Callable[[], T]) -> Callable[[], T]:
+    patient = Patient(name, read, seconds=PATIENCE, late=True)
+    return Seldom(patient, seconds=NODE_SECONDS, random=random.random)
 
 
 def node_name(config: Config) -> str:
@@ -70,7 +110,7 @@ def _of_files(
     ask: AskNvml,
     *,
     node: Callable[[], Node],
-    pods: Callable[[], Document],
+    pods: Callable[[], PodsRead],
     configz: Callable[[], Document],
     granted: Callable[[], Document],
 ) -> NodeSources:
@@ -79,10 +119,12 @@ def _of_files(
     drop_ins = None if config.kubelet_config_dir is None else Path(config.kubelet_config_dir)
     running = config.kubelet_config == "configz"
     asked = config.podresources != "off"
+    # Once: a file that breaks later costs a running agent nothing.
+    overrides = read_overrides(config.locality_overrides)
     return NodeSources(
-        topology=lambda: assembled(config, ask),
+        topology=lambda: assembled(config, ask, overrides),
         node=Kept("node", node),
-        pods=Kept("pods", lambda: parse_pods(pods())),
+        pods=Kept("pods", pods),
         settings=Kept(
             "kubelet-configuration",
             lambda: parse_settings(configz()) if running else read_settings(root, path, drop_ins),

@@ -17,6 +17,7 @@ import ssl
 import subprocess
 import tempfile
 import time
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -36,7 +37,7 @@ STOP_SECONDS = 2
 LOG_LINES = 30
 
 AUDITED = ("topology.node.k8s.io", "scheduling.koordinator.sh")
-"""API groups whose requests are recorded; of the core group, ConfigMaps and Events."""
+"""API groups whose requests are recorded; of the core group, ConfigMaps, Events and Pods."""
 
 
 class ControlPlaneError(Exception):
@@ -208,6 +209,48 @@ class ControlPlane:
                 found.append(event["verb"])
         return found
 
+    def counted(self, resource: str, *, agent: str = "numa-agent") -> Counter[str]:
+        """How often a client sent each verb about objects of a resource, such as `events`."""
+        found: Counter[str] = Counter()
+        for line in self._audited():
+            event = json.loads(line)
+            same = event.get("objectRef", {}).get("resource") == resource
+            if same and event.get("userAgent", "").startswith(agent):
+                found[event["verb"]] += 1
+        return found
+
+    def pod_requests(self, user: str, *, agent: str = "numa-agent") -> list[str]:
+        """The verbs that a client sent as that user about Pods, of each one once.
+
+        A list of one name, which reads nothing but the server's version, is a `compare`.
+        """
+        found = {}
+        for line in self._audited():
+            event = json.loads(line)
+            subject = event.get("objectRef", {})
+            ours = event.get("userAgent", "").startswith(agent)
+            if ours and subject.get("resource") == "pods" and event["user"]["username"] == user:
+                named = event["verb"] == "list" and "name" in subject
+                # A watch is written down when it begins and when it ends.
+                found[event["auditID"]] = "compare" if named else event["verb"]
+        return list(found.values())
+
+    def compact(self) -> None:
+        """Have etcd forget every revision but its latest."""
+        put = self._etcd("kv/range", {"key": "AA=="})
+        self._etcd("kv/compaction", {"revision": put["header"]["revision"], "physical": True})
+
+    def _etcd(self, path: str, body: Mapping[str, object]) -> dict[str, Any]:
+        """Ask etcd through its JSON gateway."""
+        connection = http.client.HTTPConnection("127.0.0.1", self._etcd_port, timeout=10)
+        with contextlib.closing(connection):
+            connection.request("POST", f"/v3/{path}", json.dumps(body))
+            answer = connection.getresponse()
+            text = answer.read().decode()
+        assert answer.status == 200, f"etcd {path}: HTTP {answer.status}: {text}"
+        found: dict[str, Any] = json.loads(text)
+        return found
+
     @property
     def process_ids(self) -> list[int]:
         """The processes of etcd and of the API server while they run."""
@@ -294,7 +337,7 @@ class ControlPlane:
         """Have the requests that tests count recorded, each when it is answered."""
         self._audit_log = self._folder / "audit.log"
         resources: list[dict[str, object]] = [{"group": group} for group in AUDITED]
-        resources.append({"group": "", "resources": ["configmaps", "events"]})
+        resources.append({"group": "", "resources": ["configmaps", "events", "pods"]})
         policy = {
             "apiVersion": "audit.k8s.io/v1",
             "kind": "Policy",

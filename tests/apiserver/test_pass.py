@@ -10,6 +10,7 @@ import pytest
 
 from numa_agent.cli import main
 from tests.apiserver.control_plane import ControlPlane
+from tests.apiserver.objects import MERGE
 from tests.podresources.servers import kubelet
 
 pytestmark = pytest.mark.apiserver
@@ -163,3 +164,31 @@ def test_a_node_that_is_another_machine_by_its_boot_id_is_not_published_to(
     report = json.loads(capsys.readouterr().out)
     assert "is another machine or has booted since" in str(report["failures"])
     assert control_plane.ask("GET", TOPOLOGY)["metadata"]["resourceVersion"] == before
+
+
+@pytest.mark.parametrize("events", ["off", "on"])
+def test_a_pod_whose_assignment_is_refused_has_an_event_where_those_are_wanted(
+    events: str,
+    control_plane: ControlPlane,
+    live_machine: Path,
+    assigned_pod: dict[str, Any],
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    path = "/api/v1/namespaces/default/pods/train-0"
+    metadata = assigned_pod["metadata"]
+    said = {key: '{"cpuset": "4000"}' for key in metadata["annotations"] if "status" in key}
+    changed = {"metadata": {"annotations": said}}
+    control_plane.ask("PATCH", path, changed, content_type=MERGE)
+    configuration = Path(_configuration(tmp_path, live_machine, control_plane))
+    configuration.write_text(f"{configuration.read_text()}events: {events}\n")
+    _cgroup_of(live_machine, assigned_pod)
+    assert main(["run", "--once", "--config", str(configuration), "-o", "json"]) == 1
+    report = json.loads(capsys.readouterr().out)
+    assert [each["code"] for each in report["refusals"]] == ["cpus-not-online"]
+    selector = f"involvedObject.uid={metadata['uid']},reason=CPUSetRefused"
+    found = control_plane.ask(
+        "GET", f"/api/v1/namespaces/default/events?fieldSelector={selector}"
+    )["items"]
+    assert [each["type"] for each in found] == (["Warning"] if events == "on" else [])
+    assert all("4000" in each["message"] for each in found)

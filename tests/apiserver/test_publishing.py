@@ -427,32 +427,6 @@ def test_churn_of_two_hundred_pods_is_written_once_a_second_at_most_and_to_the_e
     assert len(node.writes) <= moment + 2
 
 
-def test_an_event_is_told_once(cluster: Cluster, control_plane: ControlPlane) -> None:
-    for message in ("rte owns zones", "rte owns zones", "nfd owns zones"):
-        cluster.record_event("told.example", reason="SecondPublisher", message=message)
-    selector = "involvedObject.kind=Node,involvedObject.name=told.example"
-    path = f"/api/v1/namespaces/default/events?fieldSelector={selector}"
-    found = control_plane.ask("GET", path)["items"]
-    assert sorted(each["message"] for each in found) == ["nfd owns zones", "rte owns zones"]
-    assert {each["reason"] for each in found} == {"SecondPublisher"}
-    assert {each["source"]["component"] for each in found} == {"numa-agent"}
-
-
-@pytest.mark.parametrize("name", ["n", "a" * 63, ".".join(["a" * 62] * 4), "a." * 126 + "a"])
-def test_an_event_about_a_node_of_any_name_and_of_any_length_is_taken(
-    name: str, cluster: Cluster
-) -> None:
-    cluster.record_event(name, reason="Long", message="ü" * 4000)
-
-
-def test_an_event_that_may_not_be_made_is_an_error(control_plane: ControlPlane) -> None:
-    with (
-        closing(connect(control_plane.stranger_kubeconfig)) as stranger,
-        pytest.raises(ApiError, match=r"can't create Event about Node n .*rights to create eve"),
-    ):
-        stranger.record_event("n", reason="Any", message="any")
-
-
 def test_configz_of_a_node_that_is_not_there_or_not_ours_to_ask_is_named(
     cluster: Cluster, control_plane: ControlPlane
 ) -> None:

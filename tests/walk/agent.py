@@ -109,7 +109,7 @@ class Agent:
         options = options or Options()
         sources_of = self._node_sources()
         self._binder = Binder(
-            tree, Watching(node, tree), self.drift, options, clock, sources_of.cpu_state.read
+            tree, Watching(node, tree), self.drift, clock, sources_of.cpu_state.read
         )
         self._ports = Ports(
             sources=sources_of,

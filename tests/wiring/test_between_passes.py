@@ -92,7 +92,6 @@ def node(tmp_path: Path) -> Iterator[Node]:
             ports.cpusets,
             watch,
             ports.drift,
-            ports.options,
             ports.clock,
             ports.sources.cpu_state.read,
             lambda: (told[-1], ()) if told else None,

@@ -5,7 +5,7 @@ import sys
 
 DEAD_THREAD = """
 import threading, time
-from numa_agent.wiring.passes import end_process
+from numa_agent.wiring.daemon import end_process
 threading.excepthook = end_process
 def fail():
     raise RuntimeError("the watch broke")

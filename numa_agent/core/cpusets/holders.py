@@ -95,9 +95,10 @@ def _its_own(
 ) -> bool:
     if before is not None:
         return bound[uid] <= before.get(uid, CpuSet())
-    others = (cpus for other, cpus in bound.items() if other != uid)
-    # All that those with CPUs of their own leave is what a pod that shares is held to.
-    return not (left and bound[uid] >= left) and all(bound[uid].isdisjoint(cpus) for cpus in others)
+    if left and bound[uid] >= left:
+        # That is what a pod that shares is held to.
+        return False
+    return all(bound[uid].isdisjoint(cpus) for other, cpus in bound.items() if other != uid)
 
 
 def _left(live: Iterable[Pod], follow: Collection[str], inputs: Inputs) -> CpuSet:

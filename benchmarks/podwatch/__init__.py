@@ -1,0 +1,1 @@
+"""What following a node's pods costs, next to listing them."""

@@ -1,0 +1,96 @@
+"""Asking those who may let us wait: kubelet and the API server mustn't hold up the loop."""
+
+import time
+from collections.abc import Callable
+from threading import Event, Thread
+from typing import Generic, TypeVar
+
+from numa_agent.core.errors import SourceError
+
+T = TypeVar("T")
+
+
+class _Question(Generic[T]):
+    """One call in a thread of its own, which ends with the process at the latest."""
+
+    def __init__(self, name: str, read: Callable[[], T]) -> None:
+        self.since = time.monotonic()
+        self.done = Event()
+        self._read = read
+        self._values: list[T] = []
+        self._error: Exception | None = None
+        Thread(target=self._run, name=f"ask-{name}", daemon=True).start()
+
+    def _run(self) -> None:
+        try:
+            self._values.append(self._read())
+        except Exception as error:
+            # Whatever it is, it belongs to who asked.
+            self._error = error
+        finally:
+            self.done.set()
+
+    def answer(self) -> T:
+        if self._error is not None:
+            raise self._error
+        return self._values[0]
+
+
+class Patient(Generic[T]):
+    """Reads a source, and waits `seconds` for it at most; then it is a source that failed.
+
+    The call goes on, and no other is made before it ends. What comes late is taken by the next
+    read where it says the same as it would then (`late`), and asked for anew else.
+    """
+
+    def __init__(
+        self, name: str, read: Callable[[], T], *, seconds: float, late: bool = False
+    ) -> None:
+        self._name = name
+        self._read = read
+        self._seconds = seconds
+        self._late = late
+        self._open: _Question[T] | None = None
+
+    def __call__(self) -> T:
+        """The answer. Raises SourceError, and whatever the read itself raises."""
+        question = self._open
+        if question is not None and question.done.is_set() and not self._late:
+            question = None
+        if question is None:
+            question = self._open = _Question(self._name, self._read)
+        if not question.done.wait(self._seconds):
+            waited = time.monotonic() - question.since
+            raise SourceError(f"{self._name}: no answer for {waited:.0f} s; it is waited for")
+        self._open = None
+        return question.answer()
+
+
+class Seldom(Generic[T]):
+    """Reads a source that changes seldom, and keeps its answer for `seconds` to half as much more.
+
+    By chance, so that the nodes of a cluster don't ask in step. A failure is asked again at once.
+    """
+
+    def __init__(
+        self,
+        read: Callable[[], T],
+        *,
+        seconds: float,
+        random: Callable[[], float],
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._read = read
+        self._seconds = seconds
+        self._random = random
+        self._clock = clock
+        self._kept: tuple[T, float] | None = None
+
+    def __call__(self) -> T:
+        """The answer. Raises whatever the read raises."""
+        now = self._clock()
+        if self._kept is None or now >= self._kept[1]:
+            self._kept = None
+            value = self._read()
+            self._kept = value, now + self._seconds * (1 + self._random() / 2)
+        return self._kept[0]

@@ -1,0 +1,81 @@
+"""A watch under test: fast, with what it told, and a way to wait for it."""
+
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+from numa_agent.cluster.watch import Patience, PodWatch, watch_pods
+from numa_agent.core.backoff import BackOff
+from numa_agent.core.errors import SourceError
+
+QUICK = Patience(
+    silence=0.6,
+    answer=0.6,
+    whole=1.0,
+    grace=0.05,
+    first=2.0,
+    back_off=BackOff(first=0.02, most=0.1, obeyed=1.0),
+)
+
+
+def eventually(condition: Callable[[], bool], seconds: float = 10.0) -> None:
+    """Wait until a condition holds."""
+    deadline = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < deadline, "it never came to be"
+        time.sleep(0.01)
+
+
+@dataclass(kw_only=True)
+class Following:
+    """The watch, how often it woke, and which pods' cgroups there are (None: nobody knows)."""
+
+    watch: PodWatch
+    running: list[frozenset[str] | None]
+    woken: list[float] = field(default_factory=list)
+
+    def names(self) -> list[str]:
+        """The names of the pods of now."""
+        return [pod.name for pod in self.watch.pods().pods]
+
+    def knows(self, *names: str) -> bool:
+        """Whether these are the pods of now."""
+        try:
+            return sorted(self.names()) == sorted(names)
+        except SourceError:
+            return False
+
+    def fault(self) -> str:
+        """Why the pods aren't of now, "" where they are."""
+        try:
+            self.watch.pods()
+        except SourceError as error:
+            return str(error)
+        return ""
+
+
+@contextmanager
+def following(
+    kubeconfig: Path, node: str = "n", patience: Patience = QUICK, **changes: Any
+) -> Iterator[Following]:
+    """Follow the pods of a node until the block ends; the thread must then end at once."""
+    woken: list[float] = []
+    running: list[frozenset[str] | None] = [None]
+    watch = watch_pods(
+        kubeconfig,
+        node,
+        wake=lambda: woken.append(time.monotonic()),
+        running=lambda: running[0],
+        patience=replace(patience, **changes),
+    )
+    try:
+        yield Following(watch=watch, running=running, woken=woken)
+    finally:
+        began = time.monotonic()
+        watch.close()
+        assert time.monotonic() - began < 0.5
+        assert not any(each.name == "pod-watch" for each in threading.enumerate())

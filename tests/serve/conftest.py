@@ -1,0 +1,37 @@
+"""A server on loopback for each test."""
+
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from http import HTTPStatus
+
+import pytest
+
+from numa_agent.serve.answer import Answer, lines
+from numa_agent.serve.certificates import Certificates
+from numa_agent.serve.request import Request
+from numa_agent.serve.server import Server, listen
+
+Handle = Callable[[Request], Answer]
+Start = Callable[..., Server]
+
+
+@pytest.fixture
+def start() -> Iterator[Start]:
+    """Starts servers that end with the test."""
+    with ExitStack() as stack:
+
+        def started(
+            handle: Handle, certificates: Certificates | None = None, seconds: float = 0.5
+        ) -> Server:
+            server = Server(listen("127.0.0.1", 0), handle, certificates, seconds)
+            server.start()
+            stack.callback(server.close)
+            return server
+
+        yield started
+
+
+@pytest.fixture
+def echo(start: Start) -> Server:
+    """A server that says the path that it was asked for."""
+    return start(lambda request: lines(HTTPStatus.OK, [request.path]))

@@ -1,0 +1,1 @@
+"""The Helm chart, made from the manifests that `kubectl apply -k` takes."""
