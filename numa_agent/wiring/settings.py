@@ -52,5 +52,5 @@ def _sentences(found: Reloaded) -> list[str]:
     if found.changed:
         said.append(f"configuration: changed {', '.join(found.changed)}")
     if found.restart:
-        said.append(f"configuration: {', '.join(found.restart)} hold after a restart")
+        said.append(f"configuration: after a restart only: {', '.join(found.restart)}")
     return said

@@ -1,0 +1,99 @@
+"""Those who let us wait hold nobody up, and what they say late is used where it still holds."""
+
+from collections.abc import Callable
+from threading import Event
+
+import pytest
+
+from numa_agent.core.errors import SourceError
+from numa_agent.wiring.asking import Patient, Seldom
+
+SECONDS = 0.05
+
+
+class Kubelet:
+    """Answers a number that grows with each call, once it is let."""
+
+    def __init__(self) -> None:
+        self.let = Event()
+        self.calls = 0
+
+    def __call__(self) -> int:
+        self.calls += 1
+        answer = self.calls
+        assert self.let.wait(10)
+        return answer
+
+
+def until_answered(read: Callable[[], int]) -> int:
+    for _ in range(200):
+        try:
+            return read()
+        except SourceError:
+            continue
+    raise AssertionError("no answer")
+
+
+def test_an_answer_in_time_is_the_answer() -> None:
+    kubelet = Kubelet()
+    kubelet.let.set()
+    read = Patient("kubelet", kubelet, seconds=10)
+    assert [read(), read()] == [1, 2]
+
+
+def test_one_who_doesnt_answer_is_a_source_that_failed_and_is_asked_once() -> None:
+    kubelet = Kubelet()
+    read = Patient("kubelet", kubelet, seconds=SECONDS)
+    for _ in range(3):
+        with pytest.raises(SourceError, match="kubelet: no answer for 0 s; it is waited for"):
+            read()
+    assert kubelet.calls == 1
+    kubelet.let.set()
+
+
+@pytest.mark.parametrize(("late", "answer"), [(True, 1), (False, 2)])
+def test_what_comes_late_is_used_where_it_still_holds_and_asked_anew_else(
+    late: bool, answer: int
+) -> None:
+    kubelet = Kubelet()
+    read = Patient("kubelet", kubelet, seconds=SECONDS, late=late)
+    with pytest.raises(SourceError):
+        read()
+    kubelet.let.set()
+    # By now the first call ends: not before this is the second one begun.
+    assert read._open is not None
+    assert read._open.done.wait(10)
+    assert until_answered(read) == answer
+
+
+def test_whatever_is_raised_reaches_who_asked() -> None:
+    def fails() -> int:
+        raise ZeroDivisionError
+
+    def refuses() -> int:
+        raise SourceError("no right")
+
+    with pytest.raises(ZeroDivisionError):
+        Patient("kubelet", fails, seconds=10)()
+    with pytest.raises(SourceError, match="no right"):
+        Patient("kubelet", refuses, seconds=10)()
+
+
+def test_what_changes_seldom_is_asked_seldom_and_a_failure_again_at_once() -> None:
+    now = [0.0]
+    answers: list[SourceError | int] = [SourceError("down"), 1, 2]
+
+    def read() -> int:
+        answer = answers.pop(0)
+        if isinstance(answer, SourceError):
+            raise answer
+        return answer
+
+    seldom = Seldom(read, seconds=300, random=lambda: 0.5, clock=lambda: now[0])
+    with pytest.raises(SourceError):
+        seldom()
+    assert seldom() == 1
+    now[0] = 374.9
+    assert seldom() == 1
+    now[0] = 375.0
+    assert seldom() == 2
