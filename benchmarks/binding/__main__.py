@@ -2,9 +2,10 @@
 
     python -m benchmarks.binding [--containers N ...] [--rounds N] [--real | --vm v1|v2]
 
-For each number of containers, one a pod: a whole idle pass over them, and how long a changed set
-stays changed, from the foreign write to the moment when ours is back. A poller that looks at every
-container each 10 s, as koordlet's reconciler does, is timed on the same cgroups in the same run,
+For each number of containers, one a pod: a whole idle pass over them; how long it takes from a
+new assignment, as the pod watch hands it over, until the set in force is read back; and how long a
+changed set stays changed, from the foreign write to the moment when ours is back. A poller that
+looks at every container each 10 s, as koordlet's reconciler does, is timed in the same run,
 its sleep counted and not slept. With --real the cgroups are this computer's, made and removed
 again below a `kubepods` of their own; with --vm they are those of a machine in QEMU (without KVM
 its CPUs are emulated, many times slower); else they are plain files, laid out as cgroup v2.
@@ -50,6 +51,7 @@ class Row:
     containers: int
     idle_pass: float
     writes: int
+    assigned: list[float]
     repaired: list[float]
     polled: list[float]
 
@@ -66,12 +68,13 @@ def main() -> int:
         return _in_guest(arguments)
     rows = [_measure(count, arguments.rounds, arguments.real) for count in arguments.containers]
     print(
-        f"{'containers':>10}{'idle pass ms':>14}{'writes':>8}{'repair p50 ms':>15}"
-        f"{'p99 ms':>9}{'polling p50 ms':>16}{'p99 ms':>9}"
+        f"{'containers':>10}{'idle pass ms':>14}{'writes':>8}{'assigned p50 ms':>17}"
+        f"{'p99 ms':>9}{'repair p50 ms':>15}{'p99 ms':>9}{'polling p50 ms':>16}{'p99 ms':>9}"
     )
     for row in rows:
         print(
             f"{row.containers:>10}{row.idle_pass:>14.1f}{row.writes:>8}"
+            f"{_at(row.assigned, 50):>17.2f}{_at(row.assigned, 99):>9.2f}"
             f"{_at(row.repaired, 50):>15.2f}{_at(row.repaired, 99):>9.2f}"
             f"{_at(row.polled, 50):>16.0f}{_at(row.polled, 99):>9.0f}"
         )
@@ -108,7 +111,9 @@ def _measure(count: int, rounds: int, real: bool) -> Row:
         stack.callback(watch.close)
         drift = Drift(random.random, Fight(cap=1 << 30, first=0.0, most=0.0))
         state: Kept[CpuManagerState | None] = Kept("cpu-manager-state", lambda: None)
-        binder = Binder(tree, watch, drift, time.monotonic, state.read)
+        told: list[tuple[Pod, ...]] = []
+        news = lambda: (told[-1], ()) if told else None  # noqa: E731
+        binder = Binder(tree, watch, drift, time.monotonic, state.read, news)
         passes.write(tree, _planned(tree, pods, topology), drift, time.monotonic())
         start = time.perf_counter()
         planned = _planned(tree, pods, topology)
@@ -119,12 +124,18 @@ def _measure(count: int, rounds: int, real: bool) -> Row:
         file = mount / own / "cpuset.cpus"
         wanted = file.read_text()
         repaired = [_repaired(file, wanted, woken, binder) for _ in range(rounds)]
+        in_force = "cpuset.cpus.effective" if _real_v2(tree, real) else "cpuset.cpus"
+        assigned = [
+            _assigned(pods, (last, "0")[number % 2], mount / own / in_force, told, binder)
+            for number in range(1, rounds + 1)
+        ]
         moments = [index / 20 for index in range(20)]
         polled = [_polled(tree, pods, topology, moment) for moment in moments]
     return Row(
         containers=count,
         idle_pass=idle * 1000,
         writes=sum(len(own) for _, own in planned.steps),
+        assigned=assigned,
         repaired=repaired,
         polled=polled,
     )
@@ -188,6 +199,23 @@ def _repaired(file: Path, wanted: str, woken: Event, binder: Binder) -> float:
             sys.exit("nothing told of the write")
         woken.clear()
         binder.work()
+    return (time.perf_counter() - start) * 1000
+
+
+def _real_v2(tree: CpusetTree, real: bool) -> bool:
+    return real and tree.mount().version is Version.V2
+
+
+def _assigned(
+    pods: list[Pod], cpuset: str, effective: Path, told: list[tuple[Pod, ...]], binder: Binder
+) -> float:
+    """Milliseconds from the news of another assignment until its set is read back in force."""
+    fresh = tuple(pod(1, cpuset) if each.uid == pods[0].uid else each for each in pods)
+    start = time.perf_counter()
+    told.append(fresh)
+    binder.work()
+    if effective.read_text().strip() != cpuset:
+        sys.exit(f"{effective} isn't {cpuset}")
     return (time.perf_counter() - start) * 1000
 
 

@@ -23,6 +23,9 @@ from numa_agent.core.pods import Pod
 from numa_agent.core.report import Write
 from numa_agent.core.verifying import Looks
 
+AT_ONCE = 64
+"""Pods looked at in one go besides those that are new: a new one never waits long for the rest."""
+
 
 class Watching(Protocol):
     """What tells of changes in cgroups; paths are those below the cpuset hierarchy's mount."""
@@ -89,6 +92,7 @@ class Binder:
         self._state = state
         self._news = news
         self._looks = Looks()
+        self._waiting: set[str] = set()
         self._planned: Planned | None = None
         self._pods: dict[str, Pod] = {}
         self._observed: dict[str, PodGroups] = {}
@@ -98,6 +102,7 @@ class Binder:
     def know(self, planned: Planned | None) -> None:
         """Take in what a pass saw and planned; None, where nothing may be bound, stops it."""
         self._planned = planned
+        self._waiting = set()
         if planned is None:
             return
         self._pods = {pod.uid: pod for pod in planned.inputs.pods if not pod.finished}
@@ -109,7 +114,9 @@ class Binder:
 
     def due(self) -> float | None:
         """The seconds until a container is to be looked at, None while there is none."""
-        return self._looks.next(self._clock()) if self._planned else None
+        if self._planned is None:
+            return None
+        return 0.0 if self._waiting else self._looks.next(self._clock())
 
     def work(self) -> Seen:
         """Bind the pods in whose cgroups something happened, and those whose look is due."""
@@ -124,8 +131,13 @@ class Binder:
             came, unknown = self._came()
             another_pass = another_pass or unknown
         uids = {self._uids[path] for path in changed if path in self._uids}
-        uids |= {*self._looks.due(self._clock()), *came, *told}
+        uids |= {*self._looks.due(self._clock()), *self._waiting}
+        first = came | told
+        later = sorted(uids - first)
+        uids, self._waiting = {*first, *later[:AT_ONCE]}, set(later[AT_ONCE:])
         if stale or (uids and self._moved_on(planned)):
+            # The pass looks at all of them.
+            self._waiting = set()
             return Seen(unknown=True)
         if not uids:
             return Seen(unknown=another_pass)

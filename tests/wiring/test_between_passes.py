@@ -11,7 +11,7 @@ from threading import Event
 
 import pytest
 
-from numa_agent.agent import Binder, Kept, Ports, Seen, planned_of, read_all, run_pass
+from numa_agent.agent import Binder, Kept, Ports, Seen, binder, planned_of, read_all, run_pass
 from numa_agent.config import Config
 from numa_agent.core.cpulist import render
 from numa_agent.core.pods import Pod, PodsRead, parse_pods
@@ -60,6 +60,17 @@ class Node:
         while self.woken.wait(0.2):
             self.woken.clear()
             self.binder.work()
+
+    def work_until_seen(self) -> Seen:
+        """The first thing that the binder did or asked for."""
+        end = time.monotonic() + SECONDS
+        while time.monotonic() < end:
+            self.woken.wait(0.1)
+            self.woken.clear()
+            seen = self.binder.work()
+            if seen != Seen():
+                return seen
+        raise AssertionError("nothing was seen")
 
     def work_until(self, done: str, file: Path) -> list[Seen]:
         """What the binder did until a file holds a text."""
@@ -196,11 +207,9 @@ def test_a_state_that_kubelet_changed_since_the_pass_asks_for_another_one_first(
     fresh = state.with_name("fresh")
     fresh.write_text('{"policyName":"static","defaultCpuSet":"0-223","entries":{}}')
     fresh.rename(state)
-    assert node.woken.wait(SECONDS)
-    assert node.binder.work() == Seen(unknown=True)
+    assert node.work_until_seen() == Seen(unknown=True)
     (node.assigned / "cpuset.cpus").write_text("0-7\n")
-    assert node.woken.wait(SECONDS)
-    assert node.binder.work() == Seen(unknown=True)
+    assert node.work_until_seen() == Seen(unknown=True)
     assert cpus_of(node.assigned) == "0-7"
 
 
@@ -265,3 +274,31 @@ def test_pods_that_go_ask_for_a_pass_and_pods_that_stay_the_same_for_nothing(nod
     node.told.append(tuple(each for each in same if each.name != "train-0"))
     assert node.binder.work() == Seen(unknown=True)
     assert cpus_of(node.assigned) == OWN
+
+
+def test_of_very_many_pods_those_that_are_new_come_first_and_the_rest_bit_by_bit(
+    node: Node, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(binder, "AT_ONCE", 1)
+    node.take_pass()
+    others = [cgroup for cgroup in shared_cgroups(node) if cpus_of(cgroup) == SHARED]
+    assert len(others) == 3
+    for each in others:
+        (each / "cpuset.cpus").write_text("0-223\n")
+    node.told.append(as_assigned(pods_of(node), "train-0", "60-63"))
+    assert node.woken.wait(SECONDS)
+    time.sleep(0.2)
+    node.binder.work()
+    assert cpus_of(node.assigned) == "60-63"
+    still = [each for each in others if cpus_of(each) == "0-223"]
+    assert len(still) == 2
+    for _ in range(10):
+        if node.binder.due() != 0:
+            break
+        node.binder.work()
+    assert [each for each in others if cpus_of(each) == "0-223"] == []
+
+
+def shared_cgroups(node: Node) -> list[Path]:
+    classes = (node.root / "sys/fs/cgroup/kubepods.slice").glob("kubepods-*.slice")
+    return [pod for each in sorted(classes) for pod in sorted(each.glob("*-pod*.slice"))]
