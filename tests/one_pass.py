@@ -147,7 +147,9 @@ def take(
         topology=topology,
         node=Kept("node", node),
         pods=Kept("pods", read_pods or (lambda: PodsRead(pods, problems))),
-        settings=Kept("kubelet-configuration", lambda: None if settings is None else (settings, ())),
+        settings=Kept(
+            "kubelet-configuration", lambda: None if settings is None else (settings, ())
+        ),
         cpu_state=Kept("cpu-manager-state", cpu_state or (lambda: static_state(exclusive()))),
         memory_state=Kept("memory-manager-state", lambda: None),
         granted=Kept("podresources", granted),
