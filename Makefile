@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-vm-all check lint types format bench image fixtures docs proto lock clean
+.PHONY: help demo test test-vm-all check lint types format bench image fixtures chart docs proto lock clean
 
 help: ## List the targets
 	@awk -F':.*## ' '/^[a-z-]+:.*## /{printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -60,6 +60,9 @@ image: $(READY) ## Build the container image, without a registry too (ARCH=arm64
 fixtures: $(READY) ## Write the generated machines of fixtures/sysfs/ anew
 	$(BIN)/python -m tools.machines
 	$(BIN)/python -m tools.expected
+
+chart: $(READY) ## Write the Helm chart anew from manifests/
+	$(BIN)/python -m tools.chart
 
 docs: $(READY) ## Write what docs/ says of settings anew, from the code
 	$(BIN)/python -m tools.config_docs

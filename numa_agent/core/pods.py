@@ -15,7 +15,7 @@ from numa_agent.core.requests import NO_DEMANDS, Demands, parse_demands
 # The ids below become parts of cgroup paths, so nothing but these forms may pass.
 _UID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}|[0-9a-f]{32}")
 _HASH = re.compile(r"[0-9a-f]{32}")
-_CONTAINER_ID = re.compile(r"[a-z][a-z0-9-]*://(?P<id>[0-9a-f]{64})")
+_CONTAINER_ID = re.compile(r"(?P<runtime>[a-z][a-z0-9-]*)://(?P<id>[0-9a-f]{64})")
 
 _FINISHED = {"Succeeded", "Failed"}
 
@@ -33,11 +33,15 @@ class QosClass(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Container:
-    """One container of a pod; `id` is the runtime's 64 hex digits, None before it exists."""
+    """One container of a pod; `id` is the runtime's 64 hex digits, None before it exists.
+
+    `runtime` is the runtime's name as kubelet has it (containerd, cri-o), "" before that.
+    """
 
     name: str
     id: str | None
     running: bool
+    runtime: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -201,4 +205,5 @@ def _container(status: Document, full_name: str, problems: list[str]) -> Contain
         name=name,
         id=match["id"] if match else None,
         running=isinstance(mapping(status.get("state")).get("running"), Mapping),
+        runtime=match["runtime"] if match else "",
     )

@@ -21,6 +21,8 @@ _CRIO = (
     "cpu-shared.crio.io",
 )
 
+_CRIO_RUNTIME = "cri-o"
+
 
 def left_alone(pod: Pod, inputs: Inputs, options: Options) -> LeftAlone | None:
     """Why a pod isn't ours to bind whatever was decided for it, None where it is ours."""
@@ -28,7 +30,7 @@ def left_alone(pod: Pod, inputs: Inputs, options: Options) -> LeftAlone | None:
         return _alone(pod, "opted-out", f"its annotation {BIND} is off")
     for key, value in sorted(pod.annotations.items()):
         # A container's name may follow.
-        if key.partition("/")[0] in _CRIO and value != "enable":
+        if key.partition("/")[0] in _CRIO and value != "enable" and _may_be_crio(inputs):
             return _alone(pod, "crio", f"CRI-O's hooks bind it: it has the annotation {key}")
     runtime = pod.runtime_class
     if runtime is not None and runtime not in options.runtime_classes:
@@ -48,6 +50,15 @@ def left_alone(pod: Pod, inputs: Inputs, options: Options) -> LeftAlone | None:
             " there is no other that binds it",
         )
     return None
+
+
+def _may_be_crio(inputs: Inputs) -> bool:
+    """Whether the node's runtime is CRI-O, or no container tells yet which one it is.
+
+    With another runtime nobody gets away from being bound by CRI-O's annotations.
+    """
+    runtimes = {each.runtime for pod in inputs.pods for each in pod.containers} - {""}
+    return not runtimes or _CRIO_RUNTIME in runtimes
 
 
 def kubelet_gave(pod: Pod, state: CpuManagerState | None) -> CpuSet:

@@ -7,6 +7,7 @@ https://protobuf.dev/programming-guides/json/
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import cache
 
 from numa_agent.core.documents import Document, items
 from numa_agent.core.documents import text as as_text
@@ -28,9 +29,7 @@ class Part:
 
     def get(self, name: str) -> object:
         """A field by its name in the API, `cpu_ids`; null is absent in protobuf's mapping."""
-        first, *rest = name.split("_")
-        camel = first + "".join(word.capitalize() for word in rest)
-        value = self.document.get(camel)
+        value = self.document.get(_camel(name))
         return self.document.get(name) if value is None else value
 
     def entries(self, name: str) -> Sequence[object]:
@@ -62,6 +61,13 @@ class Part:
             self.problems.append(f"{self.name}: {why}")
         elif len(self.problems) == MOST_PROBLEMS:
             self.problems.append("kubelet's answer has more problems than are told here")
+
+
+@cache
+def _camel(name: str) -> str:
+    """A field's name as JSON spells it: there are few, and each is asked for often."""
+    first, *rest = name.split("_")
+    return first + "".join(word.capitalize() for word in rest)
 
 
 def whole(value: object) -> int | None:

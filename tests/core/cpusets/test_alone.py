@@ -18,7 +18,7 @@ from tests.core.cpusets.scene import (
     v2,
     wanted,
 )
-from tests.machine_tree import container_id, cpus, pod, uid
+from tests.machine_tree import container, container_id, cpus, pod, uid
 
 
 def only(answer: Desired) -> LeftAlone:
@@ -57,6 +57,14 @@ def test_a_pod_whose_annotation_says_so_is_left_as_it_is(
 )
 def test_other_annotations_keep_no_pod_from_being_bound(annotation: str, value: str) -> None:
     assert wanted(pod(1, annotations={annotation: value})).left_alone == ()
+
+
+@pytest.mark.parametrize(("runtime", "alone"), [("cri-o", True), ("containerd", False)])
+def test_crio_s_annotations_count_where_the_runtime_is_crio(runtime: str, alone: bool) -> None:
+    # The pod itself has no container yet: the node's others tell.
+    theirs = pod(1, annotations={"cpu-quota.crio.io": "disable"}, containers=())
+    other = pod(2, containers=(replace(container(2), runtime=runtime),))
+    assert bool(wanted(theirs, other).left_alone) is alone
 
 
 def test_a_pod_that_is_left_alone_holds_what_was_decided_for_it() -> None:
