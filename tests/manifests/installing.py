@@ -21,8 +21,12 @@ from tests.recorded import machine
 
 READY_SECONDS = 60
 AGENT = [sys.executable, "-m", "numa_agent"]
-HIDDEN = ("pods", "pki", "plugins", "plugins_registry", "device-plugins")
-SECRETS = ("pods/uid/volumes/kubernetes.io~secret/key/tls.key", "pki/kubelet-client-current.pem")
+HIDDEN = ("pods", "pki", "plugins", "plugins_registry", "device-plugins", "checkpoints")
+SECRETS = (
+    "pods/uid/volumes/kubernetes.io~secret/key/tls.key",
+    "pki/kubelet-client-current.pem",
+    "checkpoints/checkpoint-web_shop-app.tar",
+)
 STATE = '{"policyName":"none","defaultCpuSet":"","checksum":1353318690}'
 MEMORY_STATE = '{"policyName":"None","machineState":{},"checksum":4236770233}'
 

@@ -14,8 +14,11 @@ from tests.recorded import ROOT
 Json = dict[str, Any]
 
 MANIFESTS = ROOT / "manifests"
-OVERLAYS = ("kube-scheduler", "koordinator", "ack", "metrics-tls", "gpu", "restore")
-COMPONENTS = ("gpu", "gputopo", "metrics-tls", "podmonitor", "servicemonitor")
+OVERLAYS = (
+    *("kube-scheduler", "koordinator", "ack", "metrics-tls", "gpu"),
+    *("host-pid", "restore"),
+)
+COMPONENTS = ("gpu", "gputopo", "host-pid", "metrics-tls", "podmonitor", "servicemonitor")
 """Those that may be joined; `restore` is for the end."""
 NAMESPACE = "numa-agent"
 ACCOUNT = f"system:serviceaccount:{NAMESPACE}:numa-agent"

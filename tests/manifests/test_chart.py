@@ -110,6 +110,19 @@ def test_optional_objects_are_those_of_the_components(render: Render) -> None:
             assert made[key] == content
 
 
+def test_alerts_and_dashboard_are_those_of_the_component(render: Render) -> None:
+    labels = "metrics.rules.labels.release=prometheus"
+    made = render("metrics.rules.enabled=true", labels, "metrics.dashboard.enabled=true")
+    folder = MANIFESTS / "monitoring"
+    (rule,) = documents(folder / "prometheusrule.yaml")
+    rule["metadata"]["labels"]["release"] = "prometheus"
+    assert named(made, "PrometheusRule", "numa-agent") == rule
+    dashboard = named(made, "ConfigMap", "numa-agent-dashboard")
+    text = (folder / "dashboard.json").read_text(encoding="utf-8")
+    assert dashboard["data"] == {"numa-agent.json": text}
+    assert dashboard["metadata"]["labels"]["grafana_dashboard"] == "1"
+
+
 def test_another_namespace_is_everywhere(render: Render) -> None:
     everything = (
         "scheduler=koordinator",
@@ -117,6 +130,8 @@ def test_another_namespace_is_everywhere(render: Render) -> None:
         "gputopo.enabled=true",
         "metrics.tls.enabled=true",
         "metrics.monitor.enabled=true",
+        "metrics.rules.enabled=true",
+        "metrics.dashboard.enabled=true",
     )
     objects = render(*everything, namespace="elsewhere")
     spaces = {each["metadata"].get("namespace") for each in objects}

@@ -77,12 +77,14 @@ def test_every_role_is_named() -> None:
 def test_the_table_of_paths_is_what_the_pods_have() -> None:
     (daemon_set,) = documents(MANIFESTS / "base" / "daemonset" / "daemonset.yaml")
     (nvidia,) = documents(MANIFESTS / "components" / "gpu" / "daemonset" / "nvidia.yaml")
+    (processes,) = documents(MANIFESTS / "components" / "host-pid" / "daemonset.yaml")
     wanted = set()
-    for each in (daemon_set, nvidia):
+    for each in (daemon_set, nvidia, processes):
         (container,) = containers(each)
         mounts: dict[str, Json] = {}
         for mount in container["volumeMounts"]:
-            mounts[mount["name"]] = mount
+            if "name" in mount:
+                mounts[mount["name"]] = mount
         for volume in each["spec"]["template"]["spec"]["volumes"]:
             if "hostPath" in volume:
                 mount = mounts[volume["name"]]

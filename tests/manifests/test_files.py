@@ -44,13 +44,14 @@ HOST_PATHS = {
     "/proc/cpuinfo": ("/host/proc/cpuinfo", True),
     "/proc/meminfo": ("/host/proc/meminfo", True),
     "/proc/sys/kernel/random/boot_id": ("/host/proc/sys/kernel/random/boot_id", True),
+    "/proc": ("/host/proc", True),
     "/proc/driver/nvidia": ("/host/proc/driver/nvidia", True),
     "/var/lib/kubelet": ("/host/var/lib/kubelet", True),
     "/sys/fs/cgroup": ("/host/sys/fs/cgroup", False),
     "/run/numa-agent": ("/host/run/numa-agent", False),
 }
 """Every path of the machine that a pod may have, where it is in there, and whether read-only."""
-HIDDEN = ("pods", "pki", "plugins", "plugins_registry", "device-plugins")
+HIDDEN = ("pods", "pki", "plugins", "plugins_registry", "device-plugins", "checkpoints")
 
 
 @pytest.fixture(params=OVERLAYS)
@@ -149,6 +150,15 @@ def test_a_policy_is_about_the_agents_own_account(objects: list[Json]) -> None:
     assert f"'{ACCOUNT}'" in condition["expression"]
 
 
+def test_what_a_policy_denies_is_forbidden(objects: list[Json]) -> None:
+    """Without a reason it is a 422: the object's fault, which isn't tried again for long."""
+    policies = [each for each in objects if each["kind"] == "ValidatingAdmissionPolicy"]
+    assert policies
+    for policy in policies:
+        for validation in policy["spec"]["validations"]:
+            assert validation["reason"] == "Forbidden"
+
+
 def test_the_image_is_of_this_version(daemon_sets: list[Json]) -> None:
     for each in daemon_sets:
         for container in containers(each):
@@ -160,7 +170,7 @@ def test_the_image_is_of_this_version(daemon_sets: list[Json]) -> None:
 def test_a_pod_has_no_privilege(daemon_sets: list[Json]) -> None:
     for each in daemon_sets:
         spec = each["spec"]["template"]["spec"]
-        assert not {"hostNetwork", "hostPID", "hostIPC", "initContainers"} & spec.keys()
+        assert not {"hostNetwork", "hostIPC", "initContainers"} & spec.keys()
         assert spec["securityContext"] == {"seccompProfile": {"type": "RuntimeDefault"}}
         (container,) = spec["containers"]
         assert container["securityContext"] == {
@@ -171,6 +181,16 @@ def test_a_pod_has_no_privilege(daemon_sets: list[Json]) -> None:
             "readOnlyRootFilesystem": True,
             "capabilities": {"drop": ["ALL"]},
         }
+
+
+def test_only_the_overlay_that_is_named_so_shows_the_nodes_processes(built: Build) -> None:
+    for overlay in OVERLAYS:
+        for each in built(f"overlays/{overlay}"):
+            if each["kind"] == "DaemonSet":
+                spec = each["spec"]["template"]["spec"]
+                assert spec.get("hostPID", False) is (overlay == "host-pid")
+                paths = {v["hostPath"]["path"] for v in spec["volumes"] if "hostPath" in v}
+                assert ("/proc" in paths) is (overlay == "host-pid")
 
 
 def test_a_pod_has_the_paths_that_it_needs_and_writes_two(daemon_sets: list[Json]) -> None:

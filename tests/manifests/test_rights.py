@@ -92,7 +92,7 @@ def test_it_makes_its_nodes_configmap_of_gpus(agent: Cluster) -> None:
 @pytest.mark.parametrize("name", ["kubeadm-config", f"numa-agent-gputopo-{OTHER}"])
 def test_another_configmap_of_kube_system_is_denied(name: str, agent: Cluster) -> None:
     published = publish(agent, config_map(name, namespace="kube-system"))
-    assert published.outcome is Outcome.REFUSED
+    assert published.outcome is Outcome.FORBIDDEN
     assert "its token is bound to" in published.detail
 
 
@@ -114,7 +114,7 @@ def test_it_tells_of_faults_at_nodes_and_pods(namespace: str, person: Person) ->
 def test_another_nodes_object_is_denied(make: object, agent: Cluster) -> None:
     assert callable(make)
     published = publish(agent, make(OTHER))
-    assert published.outcome is Outcome.REFUSED
+    assert published.outcome is Outcome.FORBIDDEN
     assert "its token is bound to" in published.detail
 
 
@@ -126,8 +126,9 @@ def test_another_nodes_object_that_is_there_is_not_to_be_changed(
         (DEVICES, device("rights-c"), device("rights-c", health=False)),
     ):
         made = plane.ask("POST", folder, manifest)
-        with pytest.raises(ApiError, match="its token is bound to"):
+        with pytest.raises(ApiError, match=r"its token is bound to.*admission policy") as found:
             agent.apply(other, force=True)
+        assert "RBAC" not in str(found.value)
         path = f"{folder}/rights-c"
         version = plane.ask("GET", path)["metadata"]["resourceVersion"]
         assert version == made["metadata"]["resourceVersion"]
@@ -144,7 +145,7 @@ def test_a_token_of_no_pod_writes_nothing(plane: ControlPlane, token: str) -> No
     free = bound_token(plane, "numa-agent", None)
     with closing(as_user(plane, "free", free)) as cluster:
         published = publish(cluster, topology("rights-free"))
-    assert published.outcome is Outcome.REFUSED
+    assert published.outcome is Outcome.FORBIDDEN
     assert "its token is bound to" in published.detail
 
 

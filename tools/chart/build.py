@@ -1,7 +1,7 @@
 """The chart's files by their path below manifests/helm/numa-agent."""
 
 import numa_agent
-from tools.chart import objects
+from tools.chart import monitoring, objects
 from tools.chart.objects import GPU, MANIFESTS, TLS, Json, placed, read
 from tools.chart.template import mark, rendered
 from tools.chart.values import schema_json, table, values_yaml
@@ -27,6 +27,8 @@ def build() -> dict[str, str]:
         "networkpolicy": _if(".Values.networkPolicy.enabled", read("base/networkpolicy.yaml")),
         "admission": _admission(),
         "monitor": _monitor(),
+        "alerts": _if(".Values.metrics.rules.enabled", [monitoring.prometheus_rule()]),
+        "dashboard": _if(".Values.metrics.dashboard.enabled", [monitoring.dashboard()]),
     }
     crd = MANIFESTS / "crd" / "noderesourcetopologies.yaml"
     return {
@@ -34,6 +36,7 @@ def build() -> dict[str, str]:
         "values.yaml": values_yaml(values),
         "values.schema.json": schema_json(values),
         "crds/noderesourcetopologies.yaml": crd.read_text(encoding="utf-8"),
+        **monitoring.files(),
         **{f"templates/{name}.yaml": text.rstrip("\n") + "\n" for name, text in templates.items()},
     }
 
@@ -85,8 +88,8 @@ def _daemon_sets() -> str:
 
 def _monitor() -> str:
     wanted = ".Values.metrics.monitor.enabled"
-    plain = _if(f"and {wanted} (not {TLS})", objects.pod_monitor())
-    return plain + _part(f"and {wanted} {TLS}", objects.service_monitor())
+    plain = _if(f"and {wanted} (not {TLS})", monitoring.pod_monitor())
+    return plain + _part(f"and {wanted} {TLS}", monitoring.service_monitor())
 
 
 def _admission() -> str:

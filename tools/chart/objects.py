@@ -17,6 +17,7 @@ KUBELET = "/host/var/lib/kubelet"
 TLS = ".Values.metrics.tls.enabled"
 GPU = ".Values.gpu.enabled"
 RESTORE = ".Values.restore"
+HOST_PID = ".Values.hostPID"
 
 
 def read(path: str) -> list[Json]:
@@ -103,8 +104,13 @@ def _set_volumes(pod: Json, container: Json) -> None:
     for each in pod["volumes"]:
         if each["name"] == "kubelet":
             each["hostPath"]["path"] = mark("{{ .Values.kubelet.dir }}")
-    pod["volumes"] += entries_if(TLS, [volume])
     mounts = [each for each in container["volumeMounts"] if each["name"] != "nothing"]
+    (processes,) = read("components/host-pid/daemonset.yaml")
+    seeing = processes["spec"]["template"]["spec"]
+    pod.update(keys_if(HOST_PID, {"hostPID": True}))
+    pod["volumes"] = _with_processes(pod["volumes"], seeing["volumes"])
+    mounts = _with_processes(mounts, seeing["containers"][0]["volumeMounts"])
+    pod["volumes"] += entries_if(TLS, [volume])
     hidden = {
         "name": "nothing",
         "mountPath": mark(f"{KUBELET}/{{{{ . }}}}"),
@@ -112,6 +118,16 @@ def _set_volumes(pod: Json, container: Json) -> None:
     }
     loop = [mark("{{- range .Values.kubelet.hidden }}"), hidden, mark("{{- end }}")]
     container["volumeMounts"] = [*mounts, *loop, *entries_if(TLS, [mount])]
+
+
+def _with_processes(plain: list[Any], patch: list[Json]) -> list[Any]:
+    """The entries, of which a patch takes some away and brings one."""
+    key = "mountPath" if any("mountPath" in each for each in patch) else "name"
+    gone = {each[key] for each in patch if each.get("$patch") == "delete"}
+    away = [each for each in plain if each[key] in gone]
+    kept = [each for each in plain if each[key] not in gone]
+    brought = [each for each in patch if "$patch" not in each]
+    return [*kept, *entries_if(f"not {HOST_PID}", away), *entries_if(HOST_PID, brought)]
 
 
 def config_map() -> Json:
@@ -153,31 +169,6 @@ def assigners() -> Json:
     loop = mark("{{- range .Values.admission.assigners }}")
     binding["subjects"] = [loop, subject, mark("{{- end }}")]
     return binding
-
-
-def pod_monitor() -> list[Json]:
-    """What the Prometheus Operator reads where metrics have no TLS."""
-    return _monitored(read("components/podmonitor/podmonitor.yaml"))
-
-
-def service_monitor() -> list[Json]:
-    """What it reads where they have."""
-    folder = "components/servicemonitor"
-    (monitor,) = _monitored(read(f"{folder}/servicemonitor.yaml"))
-    secured = monitor["spec"]["endpoints"][0]["tlsConfig"]
-    secured["serverName"] = f"numa-agent.{mark(NAMESPACE)}.svc"
-    secured["ca"]["secret"]["name"] = mark("{{ .Values.metrics.tls.secretName }}")
-    return [*read(f"{folder}/service.yaml"), monitor]
-
-
-def _monitored(monitors: list[Json]) -> list[Json]:
-    for each in monitors:
-        each["metadata"]["labels"] |= {
-            mark("{{- with .Values.metrics.monitor.labels }}") + "#1": None,
-            mark("{{- toYaml . | nindent 4 }}") + "#2": None,
-            mark("{{- end }}") + "#3": None,
-        }
-    return monitors
 
 
 def placed(objects: list[Json]) -> list[Json]:

@@ -77,6 +77,7 @@ def table(daemon_set: Json) -> tuple[Value, ...]:
             _TEXT,
             'The label that is "true" on those nodes',
         ),
+        Value("hostPID", False, _SWITCH, "See the node's processes, to say more of containers"),
         Value("metrics.tls.enabled", False, _SWITCH, "Metrics over TLS, for those with the right"),
         Value(
             "metrics.tls.secretName",
@@ -91,6 +92,19 @@ def table(daemon_set: Json) -> tuple[Value, ...]:
             "For the Prometheus Operator: a PodMonitor, with TLS a Service and a ServiceMonitor",
         ),
         Value("metrics.monitor.labels", {}, _MAP, "The monitor's labels besides ours"),
+        Value(
+            "metrics.rules.enabled",
+            False,
+            _SWITCH,
+            "For the Prometheus Operator: a PrometheusRule with the alerts (docs/runbooks)",
+        ),
+        Value("metrics.rules.labels", {}, _MAP, "Its labels besides ours"),
+        Value(
+            "metrics.dashboard.enabled",
+            False,
+            _SWITCH,
+            "A ConfigMap with the dashboard, for Grafana's sidecar",
+        ),
         Value("gputopo.enabled", False, _SWITCH, "The right to ACK's ConfigMap in kube-system"),
         Value("networkPolicy.enabled", True, _SWITCH, "Whether the NetworkPolicy is made"),
         Value(

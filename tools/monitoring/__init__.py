@@ -1,0 +1,1 @@
+"""Makes the alert rules and the dashboard of manifests/monitoring/: python -m tools.monitoring."""
