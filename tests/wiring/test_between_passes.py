@@ -1,6 +1,7 @@
 """Between passes a cgroup that appears or is written to is bound at once: real inotify."""
 
 import json
+import re
 import shutil
 import time
 from collections.abc import Iterator
@@ -16,6 +17,7 @@ from numa_agent.config import Config
 from numa_agent.core.cpulist import render
 from numa_agent.core.pods import Pod, PodsRead, parse_pods
 from numa_agent.core.report import Report
+from numa_agent.core.verifying import AFTER_START, EVERY, EVERY_TOLD
 from numa_agent.host.cgroups import CpusetTree
 from numa_agent.host.recorded import RecordedKernel, read_answer
 from numa_agent.wiring.map import asking_nvml
@@ -106,6 +108,7 @@ def node(tmp_path: Path) -> Iterator[Node]:
             ports.clock,
             ports.sources.cpu_state.read,
             lambda: (told[-1], ()) if told else None,
+            ports.memory,
         )
         yield Node(root, ports, binder, woken, ahead, told)
 
@@ -140,6 +143,27 @@ def test_a_pod_whose_cgroup_appears_after_the_pass_is_bound_at_once(node: Node) 
     assert not any(each.unknown for each in seen)
 
 
+def test_a_directory_made_anew_under_its_name_is_bound_at_once_and_no_drift(node: Node) -> None:
+    anew = node.root / "away"
+    shutil.copytree(node.assigned, anew)
+    node.take_pass()
+    # The looks that a container gets after its start are over: only what is told brings another.
+    for _ in range(3):
+        node.ahead[0] += 10.0
+        node.binder.work()
+    (anew / "cpuset.cpus").write_text("\n")
+    for inner in [each for each in anew.iterdir() if each.is_dir()]:
+        scope = re.sub("[0-9a-f]{64}", lambda found: found[0][::-1], inner.name)
+        inner.rename(anew / scope)
+    there = node.assigned
+    shutil.rmtree(there)
+    anew.rename(there)
+    assert cpus_of(there) == ""
+    seen = node.work_until(OWN, there / "cpuset.cpus")
+    assert there.name in writes(seen)
+    assert node.ports.drift.counts == {}
+
+
 def test_a_pod_that_the_pass_didnt_know_asks_for_another_pass(node: Node) -> None:
     node.take_pass()
     name = "kubepods-pod11111111_2222_4333_8444_555555555555.slice"
@@ -166,6 +190,23 @@ def test_before_the_first_pass_and_after_one_that_may_not_bind_nothing_is_writte
     node.woken.wait(0.3)
     assert node.binder.work() == Seen()
     assert cpus_of(node.assigned) == "0-7"
+
+
+def test_while_nothing_may_be_bound_kubelet_s_state_asks_for_a_pass_and_a_cgroup_doesn_t(
+    node: Node,
+) -> None:
+    # It may have been the state for which the very first pass bound nothing.
+    node.binder.know(None)
+    node.settle()
+    state = node.root / "var/lib/kubelet/cpu_manager_state"
+    fresh = state.with_name("fresh")
+    fresh.write_text(state.read_text())
+    fresh.rename(state)
+    assert node.work_until_seen() == Seen(unknown=True)
+    node.settle()
+    (node.assigned / "cpuset.cpus").write_text("0-7\n")
+    node.woken.wait(0.3)
+    assert node.binder.work() == Seen()
 
 
 def test_a_fight_ends_after_a_few_rounds_and_is_a_condition_of_the_next_pass(node: Node) -> None:
@@ -302,3 +343,28 @@ def test_of_very_many_pods_those_that_are_new_come_first_and_the_rest_bit_by_bit
 def shared_cgroups(node: Node) -> list[Path]:
     classes = (node.root / "sys/fs/cgroup/kubepods.slice").glob("kubepods-*.slice")
     return [pod for each in sorted(classes) for pod in sorted(each.glob("*-pod*.slice"))]
+
+
+@pytest.mark.parametrize(
+    ("degraded", "seconds"), [(None, EVERY_TOLD), ("2 directories aren't followed", EVERY)]
+)
+def test_what_inotify_doesnt_tell_is_seen_after_a_while_and_sooner_where_it_tells_less(
+    degraded: str | None, seconds: float, node: Node, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(CgroupWatch, "degraded", degraded)
+    node.take_pass()
+    for early in AFTER_START:
+        node.ahead[0] += early
+        assert node.binder.work() == Seen()
+    node.take_pass()
+    file = node.assigned / "cpuset.cpus"
+    # A file that isn't closed after writing is no event.
+    with file.open("w") as left_open:
+        left_open.write("0-7\n")
+        left_open.flush()
+        node.ahead[0] += seconds - 5
+        node.binder.work()
+        assert cpus_of(node.assigned) == "0-7"
+        node.ahead[0] += 5
+        node.binder.work()
+        assert cpus_of(node.assigned) == OWN

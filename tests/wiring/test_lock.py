@@ -65,3 +65,24 @@ def test_what_a_holder_wrote_is_not_believed_to_be_a_number(tmp_path: Path) -> N
         file.write_bytes(b"\xff" * 100)
         with pytest.raises(SourceError, match="another numa-agent"), only_one(file):
             pass
+
+
+def test_a_disk_that_takes_no_byte_doesn_t_keep_it_from_being_held(tmp_path: Path) -> None:
+    file = tmp_path / "lock"
+    script = (
+        "import resource, sys; from pathlib import Path\n"
+        "from numa_agent.wiring.lock import only_one\n"
+        "resource.setrlimit(resource.RLIMIT_FSIZE, (0, 0))\n"
+        "with only_one(Path(sys.argv[1])): print('held', flush=True); sys.stdin.read()"
+    )
+    holder = subprocess.Popen(
+        [sys.executable, "-c", script, str(file)], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+    )
+    try:
+        assert holder.stdout is not None
+        assert holder.stdout.readline() == b"held\n"
+        with pytest.raises(SourceError, match=r"\(pid unknown "), only_one(file):
+            pass
+    finally:
+        holder.kill()
+        holder.communicate(timeout=10)

@@ -1,5 +1,6 @@
 """What the loop does is told to those who serve, and served where the configuration says so."""
 
+import errno
 import socket
 import urllib.error
 import urllib.request
@@ -12,6 +13,7 @@ import pytest
 from numa_agent.agent import News, Seen
 from numa_agent.config import Config, load
 from numa_agent.core.errors import SourceError
+from numa_agent.core.health import Health
 from numa_agent.core.publishing import Outcome, Published
 from numa_agent.core.view import Json
 from numa_agent.serve.board import Board
@@ -43,6 +45,22 @@ def test_each_kind_of_news_is_told_to_both(board: Board) -> None:
     assert heard == news
     assert board.tally.passes == {"failed": 1, "good": 1}
     assert board.tally.writes == {("cpus", "taken"): len(GOOD.writes) + 1}
+
+
+def test_a_log_that_can_t_be_written_stops_nothing_and_is_named_until_it_can(board: Board) -> None:
+    full = [True]
+
+    def tell(_: News) -> None:
+        if full[0]:
+            raise BrokenPipeError(errno.EPIPE, "Broken pipe")
+
+    both = told(board, tell)
+    both(GOOD)
+    assert board.ready() == Health(good=True, reasons=("the log can't be written: Broken pipe",))
+    full[0] = False
+    both(GOOD)
+    assert board.ready() == Health(good=True)
+    assert board.tally.passes == {"good": 2}
 
 
 def test_each_try_to_publish_is_told_one_that_raises_too(board: Board) -> None:

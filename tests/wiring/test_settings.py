@@ -1,12 +1,13 @@
 """A changed configuration file: what is told, what holds, and what keeps the agent from ready."""
 
+import errno
 from pathlib import Path
 
 import pytest
 
 from numa_agent.config.reload import Reload
 from numa_agent.serve.board import Board
-from numa_agent.wiring.settings import Following
+from numa_agent.wiring.settings import LOOK_SECONDS, Following
 
 
 class Scene:
@@ -34,7 +35,9 @@ def scene(tmp_path: Path) -> Scene:
 def test_while_nothing_changes_nothing_is_said(scene: Scene) -> None:
     assert not scene.following.look()
     assert scene.said == []
-    assert scene.following.patience(20.0) == 20.0
+    assert scene.following.patience(1.5) == 1.5
+    # Though nothing else may happen for a long time.
+    assert scene.following.patience(60.0) == LOOK_SECONDS <= 5
 
 
 def test_what_may_change_holds_at_once_and_the_rest_after_a_restart(scene: Scene) -> None:
@@ -71,3 +74,14 @@ def test_a_file_that_is_being_written_is_looked_at_again_soon(scene: Scene) -> N
     assert scene.following.config().pass_seconds == 30
     assert scene.following.look()
     assert scene.following.config().pass_seconds == 60
+
+
+def test_a_change_holds_though_the_log_can_t_be_written(scene: Scene) -> None:
+    def full(_: str) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    scene.following = Following(Reload(scene.file, {}, {}), scene.board, full)
+    scene.swap("passSeconds: 10\n")
+    assert scene.following.look()
+    assert scene.following.config().pass_seconds == 10
+    assert scene.board.unsaid == "the log can't be written: No space left on device"

@@ -2,6 +2,7 @@
 
 import subprocess
 import sys
+from pathlib import Path
 
 DEAD_THREAD = """
 import threading, time
@@ -21,3 +22,9 @@ def test_an_unexpected_error_in_a_thread_ends_the_process_with_its_message() -> 
     assert ended.returncode == 70
     assert "the watch broke" in ended.stderr
     assert "cgroup-watch" in ended.stderr
+
+
+def test_it_ends_the_process_where_its_message_can_t_be_written_too() -> None:
+    with Path("/dev/full").open("w") as full:
+        ended = subprocess.run([sys.executable, "-c", DEAD_THREAD], stderr=full, timeout=20)
+    assert ended.returncode == 70
