@@ -20,6 +20,7 @@ NO_API_SERVER = "does a Kubernetes API server listen there?"
 
 _SHOWN = 200
 _MOST_SHOWN = 2000
+_DENIED = re.compile(r"denied (the )?request")
 _RIVAL = re.compile(r'conflict with "(.*?)"')
 
 
@@ -127,6 +128,8 @@ def _hint(target: Target, status: int, message: str) -> str:
         return f"the definition on the server is another: {target.missing}"
     if status < 400:
         return NO_API_SERVER
+    if status == 403 and _DENIED.search(message):
+        return "an admission policy or webhook of the cluster forbids it, whatever the rights"
     if status == 429 or status >= 500:
         return "the server is overloaded or ill: try again later"
     return hints.get(status, "the server refuses this request as it is")

@@ -1,40 +1,27 @@
 """Finding the API server and sending it one request.
 
-The client library finds the server and signs in (kubeconfig, exec plugin, rotated ServiceAccount
-token, TLS, proxy). Requests and answers bypass its API classes and models, which would cost the
-process tens of MB.
+In a pod its ServiceAccount says where the server is and who we are; elsewhere a kubeconfig does,
+which the client library reads (exec plugin, client certificate, proxy). The library is loaded for
+that alone: it takes as much memory as half of the agent. Requests and answers are plain JSON.
 """
 
+import os
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import urlencode
 
 import urllib3
-import yaml
-from kubernetes.client.configuration import Configuration
-from kubernetes.client.rest import RESTClientObject
-from kubernetes.config import (
-    KUBE_CONFIG_DEFAULT_LOCATION,
-    ConfigException,
-    load_incluster_config,
-    load_kube_config,
-)
 
+from numa_agent.cluster.account import Account, NoAccountError
 from numa_agent.cluster.answers import Answer
 from numa_agent.cluster.cutting import Cutter, hold_sockets
+from numa_agent.cluster.entry import Entry
 from numa_agent.cluster.transport import translated
 from numa_agent.core.errors import ApiError, SourceError
 from numa_agent.core.publishing import FIELD_MANAGER
 
 CONNECT_SECONDS = 5
-
-# What the library raises for a kubeconfig: its own error, those of files and of YAML, and for YAML
-# of another shape whatever it stumbles over.
-_LOAD_ERRORS = (
-    *(ConfigException, OSError, yaml.YAMLError),
-    *(AttributeError, KeyError, TypeError, ValueError),
-)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -59,20 +46,20 @@ class Connection:
 
     def __init__(
         self,
-        configuration: Configuration,
+        entry: Entry,
         read_seconds: float,
-        load_again: Callable[[], Configuration] | None = None,
+        load_again: Callable[[], Entry] | None = None,
         cutter: Cutter | None = None,
     ) -> None:
-        self.url: str = configuration.host
+        self.url = entry.url
         self._read_seconds = read_seconds
         self._load_again = load_again
         self._cutter = cutter
-        self._configure(configuration)
+        self._enter(entry)
 
-    def _configure(self, configuration: Configuration) -> None:
-        self._configuration = configuration
-        self._pool: urllib3.PoolManager = RESTClientObject(configuration).pool_manager
+    def _enter(self, entry: Entry) -> None:
+        self._entry = entry
+        self._pool = entry.pool()
         if self._cutter is not None:
             hold_sockets(self._pool, self._cutter)
 
@@ -102,13 +89,13 @@ class Connection:
             return False
         before = self._authorization(what)
         try:
-            configuration = self._load_again()
+            entry = self._load_again()
         except SourceError as error:
             raise ApiError(f"can't {what} at {self.url}: {error}", status=401) from error
-        if configuration.host != self.url:
+        if entry.url != self.url:
             return False  # another cluster is another Connection
         self.close()
-        self._configure(configuration)
+        self._enter(entry)
         return self._authorization(what) != before
 
     def _asked(self, request: Request, read_seconds: float | None) -> urllib3.BaseHTTPResponse:
@@ -140,51 +127,45 @@ class Connection:
     def _authorization(self, what: str) -> dict[str, str]:
         """Return the header that signs us in, empty where a client certificate does.
 
-        Asked for each request, since the library reads a rotated token anew in here.
+        Asked for each request, since a rotated token is read anew in here.
         """
         try:
-            token = self._configuration.auth_settings().get("BearerToken")
-        except _LOAD_ERRORS as error:
+            value = self._entry.authorization()
+        except SourceError as error:
             message = f"can't {what}: can't renew the token for {self.url}: {error}"
             raise ApiError(message) from error
-        value = token["value"] if token else None
         return {"Authorization": value} if value else {}
 
 
-def load(kubeconfig: Path | None) -> Configuration:
+def load(kubeconfig: Path | None) -> Entry:
     """Return how to reach the cluster that the kubeconfig names, without asking it anything.
 
     Without one it is the cluster of the pod's ServiceAccount and, outside of a pod, that of
     $KUBECONFIG or ~/.kube/config. SourceError says what was tried.
     """
-    configuration = Configuration()
     if kubeconfig is None:
-        _load_surroundings(configuration)
-    elif kubeconfig.is_file():
-        _load_kubeconfig(str(kubeconfig), configuration)
-    else:
-        raise SourceError(f"no kubeconfig at {kubeconfig}: give the path of one")
-    return configuration
+        return _surroundings()
+    if kubeconfig.is_file():
+        return _kubeconfig(str(kubeconfig))
+    raise SourceError(f"no kubeconfig at {kubeconfig}: give the path of one")
 
 
-def _load_surroundings(configuration: Configuration) -> None:
-    """Sign in as the pod's ServiceAccount, or else as the user's default kubeconfig says."""
+def _surroundings() -> Entry:
+    """The pod's ServiceAccount, or else what the user's default kubeconfig says."""
     try:
-        load_incluster_config(configuration)
-    except (ConfigException, OSError) as no_pod:
+        account = Account(os.environ)
+    except NoAccountError as no_pod:
         try:
-            _load_kubeconfig(KUBE_CONFIG_DEFAULT_LOCATION, configuration)
+            return _kubeconfig(None)
         except SourceError as error:
             raise SourceError(
                 f"no way to an API server: not as a pod's ServiceAccount ({no_pod}), and {error}."
                 " Give --kubeconfig, set KUBECONFIG, or run in a pod with a ServiceAccount"
             ) from error
+    return account
 
 
-def _load_kubeconfig(path: str, configuration: Configuration) -> None:
-    try:
-        load_kube_config(path, client_configuration=configuration, persist_config=False)
-    except _LOAD_ERRORS as error:
-        raise SourceError(
-            f"can't use kubeconfig {path}: {error}; `kubectl config view` says more about it"
-        ) from error
+def _kubeconfig(path: str | None) -> Entry:
+    from numa_agent.cluster.kubeconfig import Kubeconfig
+
+    return Kubeconfig(path)

@@ -27,3 +27,7 @@ def translated(what: str, url: str, hint: str | None = None) -> Iterator[None]:
     except transport.HTTPError as error:
         said = hint or next(hint for kind, hint in _HINTS if isinstance(error, kind))
         raise ApiError(f"can't {what} at {url}: {error}; {said}") from error
+    except ValueError as error:
+        # A part of the request that can't be sent, which the error quotes: it may be a secret.
+        kind = type(error).__name__
+        raise ApiError(f"can't {what} at {url}: the request can't be sent ({kind})") from None

@@ -102,7 +102,7 @@ def test_a_folder_is_no_kubeconfig(tmp_path: Path) -> None:
 
 def test_without_any_way_every_try_is_named() -> None:
     said = connect_elsewhere(KUBECONFIG="/nowhere/config")
-    assert "Service host/port is not set" in said
+    assert "KUBERNETES_SERVICE_HOST or KUBERNETES_SERVICE_PORT isn't set" in said
     assert "/nowhere/config" in said
     assert "--kubeconfig" in said
 
@@ -118,12 +118,23 @@ def test_the_default_kubeconfig_may_be_several_files(tmp_path: Path) -> None:
     assert said.strip() == "https://127.0.0.1:1"
 
 
-def test_none_of_the_library_s_model_classes_is_loaded() -> None:
-    code = "import sys, numa_agent.cluster.api; print(*sys.modules)"
+def loaded_by(code: str) -> list[str]:
+    """The modules that a process has loaded once it has run the code."""
+    code = f"import sys, numa_agent.cluster.api as api; {code}; print(*sys.modules)"
     done = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True)
-    loaded = done.stdout.split()
+    return done.stdout.split()
+
+
+def test_none_of_the_library_s_model_classes_is_loaded(tmp_path: Path) -> None:
+    path = kubeconfig_of("https://127.0.0.1:1", tmp_path)
+    loaded = loaded_by(f"import pathlib; api.connect(pathlib.Path({str(path)!r}))")
     assert "kubernetes.client.rest" in loaded
     assert not [name for name in loaded if name.startswith("kubernetes.client.models.")]
+
+
+def test_without_a_kubeconfig_the_library_isnt_loaded() -> None:
+    assert "urllib3" in (loaded := loaded_by("pass"))
+    assert not [name for name in loaded if name.partition(".")[0] == "kubernetes"]
 
 
 def test_a_closed_port_is_named(tmp_path: Path) -> None:

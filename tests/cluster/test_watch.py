@@ -40,7 +40,7 @@ from tests.cluster.pod_server import (
 def test_it_lists_once_and_then_hears_what_changes(tmp_path: Path) -> None:
     events = [
         event("ADDED", pod(2, 11)),
-        event("MODIFIED", pod(1, 12, annotations={"a": "b"})),
+        event("MODIFIED", pod(1, 12, annotations={"cpuset": "b"})),
         event("DELETED", pod(2, 13)),
         event("ADDED", pod(3, 14)),
     ]
@@ -48,8 +48,9 @@ def test_it_lists_once_and_then_hears_what_changes(tmp_path: Path) -> None:
         pod_server(listing(10, pod(1)), watching(*events, stay=STAY)) as server,
         following(kubeconfig_of(server.url, tmp_path)) as agent,
     ):
+        agent.running[0] = frozenset({UID.format(1), UID.format(3)})
         eventually(lambda: agent.knows("p1", "p3"))
-        assert agent.watch.pods().pods[0].annotations == {"a": "b"}
+        assert agent.watch.pods().pods[0].annotations == {"cpuset": "b"}
         assert server.asked == ["list", "watch"]
         assert server.versions == ["10"]
         assert len(agent.woken) == 5
@@ -72,6 +73,7 @@ def test_who_asks_first_waits_for_the_first_list(tmp_path: Path) -> None:
     [
         event("MODIFIED", pod(1, 11)),
         event("MODIFIED", pod(1, 11, generation=7, managedFields=[{"manager": "kubelet"}])),
+        event("MODIFIED", pod(1, 11, annotations={"a": "b"}, labels={"a": "b"})),
         event("DELETED", pod(9, 11)),
         bookmark(11),
         b"\n" + bookmark(11),
@@ -84,8 +86,10 @@ def test_what_changes_nothing_that_is_read_wakes_nobody(quiet: bytes, tmp_path: 
         ) as server,
         following(kubeconfig_of(server.url, tmp_path)) as agent,
     ):
+        known = agent.watch.pods()
         eventually(lambda: server.versions == ["10", "11"])
         assert agent.names() == ["p1"]
+        assert agent.watch.pods() is known
         assert len(agent.woken) == 1
         assert server.asked == ["list", "watch", "compare", "watch"]
 
@@ -93,13 +97,13 @@ def test_what_changes_nothing_that_is_read_wakes_nobody(quiet: bytes, tmp_path: 
 def read_of(number: int) -> list[dict[str, Any]]:
     """A pod in every state in which something that is read differs from the first."""
     found = [pod(number, 11) for _ in range(6)]
-    found[0]["metadata"]["labels"] = {"a": "b"}
-    found[1]["metadata"]["annotations"] = {"a": "b"}
+    found[0]["metadata"]["labels"] = {"koordinator.sh/qosClass": "LS"}
+    found[1]["metadata"]["annotations"] = {"cpuset": "b"}
     found[2]["status"]["phase"] = "Succeeded"
     found[3]["status"]["containerStatuses"][0]["state"] = {}
     found[4]["spec"]["containers"][0]["resources"] = {"requests": {"cpu": "2"}}
     found[5]["metadata"]["managedFields"] = [
-        {"manager": "x", "fieldsV1": {"f:metadata": {"f:annotations": {"f:a": {}}}}}
+        {"manager": "x", "fieldsV1": {"f:metadata": {"f:annotations": {"f:cpuset": {}}}}}
     ]
     return found
 
@@ -197,7 +201,7 @@ def test_a_watch_that_ended_in_its_time_goes_on_without_a_question(tmp_path: Pat
         watching(event("MODIFIED", pod(1, 9))),
         watching(bookmark(9)),
         watching(b'{"type":"BOOKMARK"}\n'),
-        watching(*[b"x" * 1024 * 1024] * 9),
+        watching(*[b"x" * 1024 * 1024] * 11),
     ],
     ids=range(14),
 )
@@ -248,7 +252,7 @@ def test_a_bad_pod_costs_itself_alone(tmp_path: Path) -> None:
         lambda talk: talk.answer(200, {"kind": "PodList", "items": []}),
         lambda talk: talk.answer(200, {"kind": "Pod", "metadata": {"resourceVersion": "1"}}),
         lambda talk: talk.answer(200, {**pod_list(1), "items": None}),
-        lambda talk: talk.answer(200, {**pod_list(1), "spec": {}, "status": {}}),
+        lambda talk: talk.answer(200, {**pod_list(1), "items": [1]}),
         lambda talk: talk.raw(b"HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\n{"),
     ],
     ids=range(15),
@@ -338,6 +342,30 @@ def test_after_a_long_time_away_a_list_is_asked_for(tmp_path: Path) -> None:
         assert server.asked[2] == "compare"
 
 
+def test_a_server_that_is_back_and_forgot_where_we_were_is_asked_at_once(tmp_path: Path) -> None:
+    """The pauses that were due while it was away are over when it answers."""
+    with (
+        pod_server(
+            listing(10, pod(1)),
+            watching(),
+            *[refusing(503)] * 5,
+            listing(10),
+            refusing(410),
+            listing(20, pod(2)),
+            watching(stay=STAY),
+        ) as server,
+        following(
+            kubeconfig_of(server.url, tmp_path), back_off=BackOff(first=0.05, most=30.0)
+        ) as agent,
+    ):
+        agent.running[0] = frozenset()
+        eventually(lambda: server.versions == ["10", "10"])
+        began = time.monotonic()
+        eventually(lambda: agent.knows("p2"))
+        # Of 0.05 s doubled six times, half would be 1.6 s.
+        assert time.monotonic() - began < 0.8
+
+
 @pytest.mark.parametrize("answer", [listing(3), listing(3, pod(7, 2))])
 def test_a_server_that_went_back_takes_no_pod_that_still_runs(answer: Act, tmp_path: Path) -> None:
     with (
@@ -374,15 +402,35 @@ def test_a_pod_that_comes_back_isnt_there_twice(tmp_path: Path) -> None:
         assert agent.names() == ["p1"]
 
 
-def test_a_deleted_pod_goes_at_the_server_s_word(tmp_path: Path) -> None:
+@pytest.mark.parametrize("runs", [True, False])
+def test_a_deleted_pod_goes_when_its_cgroup_has_gone(runs: bool, tmp_path: Path) -> None:
+    """An ordinary one at once; who deleted it by force didn't wait for its end."""
     with (
         pod_server(
-            listing(10, pod(1)), watching(event("DELETED", pod(1, 11)), stay=STAY)
+            listing(10, pod(1), pod(2)), watching(event("DELETED", pod(1, 11)), stay=STAY)
         ) as server,
         following(kubeconfig_of(server.url, tmp_path)) as agent,
     ):
-        eventually(lambda: agent.knows())
+        agent.running[0] = frozenset({UID.format(1)} if runs else ())
+        eventually(lambda: len(agent.woken) == 2)
+        assert agent.knows(*(["p1", "p2"] if runs else ["p2"]))
         assert agent.watch.conditions() == ()
+        agent.running[0] = frozenset()
+        assert agent.knows("p2")
+
+
+def test_once_all_that_was_deleted_has_ended_nobody_looks_for_it_again(tmp_path: Path) -> None:
+    with (
+        pod_server(
+            listing(10, pod(1), pod(2)), watching(event("DELETED", pod(1, 11)), stay=STAY)
+        ) as server,
+        following(kubeconfig_of(server.url, tmp_path)) as agent,
+    ):
+        agent.running[0] = frozenset()
+        eventually(lambda: agent.knows("p2"))
+        agent.running[0] = None
+        assert agent.knows("p2")
+        assert agent.watch.pods() is agent.watch.pods()
 
 
 def renewed(path: Path, token: str) -> None:
@@ -475,7 +523,8 @@ def test_after_the_end_nobody_is_woken(tmp_path: Path) -> None:
     def late(talk: Talk) -> None:
         talk.open()
         while not talk.over.wait(0.01):
-            talk.chunk(event("MODIFIED", pod(1, 11, annotations={"a": str(time.monotonic())})))
+            changed = pod(1, 11, annotations={"cpuset": str(time.monotonic())})
+            talk.chunk(event("MODIFIED", changed))
 
     with pod_server(listing(10, pod(1)), late) as server:
         with following(kubeconfig_of(server.url, tmp_path)) as agent:

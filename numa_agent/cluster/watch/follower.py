@@ -55,6 +55,7 @@ class Follower:
         self._clock = clock
         self._chance = chance
         self._must_list, self._must_compare, self._failures = True, False, 0
+        self._resumed = False
 
     def run(self, ending: threading.Event) -> None:
         """Follow until the event is set; then what is under way has to be cut."""
@@ -94,7 +95,8 @@ class Follower:
     def _begun(self) -> PodStore:
         """The state to go on from: what is known, or a new list."""
         known = self.seen.store
-        if known is not None and self._can_resume(known):
+        self._resumed = known is not None and self._can_resume(known)
+        if known is not None and self._resumed:
             return known
         store = self._requests.listed(None if known is None else self._without_ended(known))
         self._must_list = self._must_compare = False
@@ -134,6 +136,9 @@ class Follower:
         """Learn from a failure how to go on."""
         if error.status == 410 or isinstance(error, GarbledError | OverlongError):
             self._must_list = True
+        if error.status == 410 and self._resumed:
+            # The server is there, and has forgotten where we were; after a list that would be odd.
+            self._failures = 0
         if isinstance(error, SilentError):
             # On a quiet server it is nothing: what is known is good if the next stream opens.
             self._failures = 0

@@ -10,10 +10,11 @@ from urllib3 import exceptions as transport
 from numa_agent.cluster.transport import translated
 from numa_agent.core.errors import ApiError
 
-MOST_LINE_BYTES = 8 * 1024 * 1024
-"""etcd takes objects of 1.5 MiB, which JSON may write several times as long."""
+MOST_LINE_BYTES = 10 * 1024 * 1024
+"""etcd takes objects of 1.5 MiB, which JSON may write six times as long (a < as \\u003c)."""
 
-MOST_LIST_BYTES = 64 * 1024 * 1024
+MOST_BODY_BYTES = 1024 * 1024
+"""Of an answer that is no list."""
 
 _AT_ONCE = 64 * 1024
 
@@ -54,15 +55,23 @@ def lines(
 
 def body(answer: urllib3.BaseHTTPResponse, what: str, url: str, seconds: float) -> bytearray:
     """All of an answer. Raises ApiError where it breaks, is too long, or lasts too long."""
-    deadline = time.monotonic() + seconds
     found = bytearray()
-    while data := _part(answer, what, url):
+    for data in parts(answer, what, url, seconds):
         found += data
-        if len(found) > MOST_LIST_BYTES:
-            raise OverlongError(f"can't {what} at {url}: more than {MOST_LIST_BYTES} B")
+        if len(found) > MOST_BODY_BYTES:
+            raise OverlongError(f"can't {what} at {url}: more than {MOST_BODY_BYTES} B")
+    return found
+
+
+def parts(
+    answer: urllib3.BaseHTTPResponse, what: str, url: str, seconds: float
+) -> Iterator[bytes]:
+    """An answer as it comes. Raises ApiError where it breaks or lasts too long."""
+    deadline = time.monotonic() + seconds
+    while data := _part(answer, what, url):
+        yield data
         if time.monotonic() > deadline:
             raise ApiError(f"can't {what} at {url}: no end of the answer after {seconds:.0f} s")
-    return found
 
 
 def _part(answer: urllib3.BaseHTTPResponse, what: str, url: str) -> bytes:

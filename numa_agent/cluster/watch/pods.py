@@ -3,7 +3,7 @@
 import random
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from numa_agent.cluster.connection import Connection, load
@@ -13,7 +13,8 @@ from numa_agent.cluster.watch.patience import Patience
 from numa_agent.cluster.watch.requests import PodRequests
 from numa_agent.core.conditions import Condition
 from numa_agent.core.errors import SourceError
-from numa_agent.core.pods import PodsRead
+from numa_agent.core.pod_entries import Key
+from numa_agent.core.pods import PodRead, PodsRead
 from numa_agent.core.podstore import PodStore, lost_pods
 
 CLOSE_SECONDS = 0.4
@@ -48,6 +49,7 @@ class PodWatch:
         self._running = running
         self._patience = patience
         self._clock = clock
+        self._known: tuple[Mapping[Key, PodRead], PodsRead] | None = None
         self._ending = threading.Event()
         self._follower = Follower(requests, patience, self._tell, clock, chance)
         self._thread = threading.Thread(
@@ -67,15 +69,14 @@ class PodWatch:
             raise SourceError(seen.error or f"{self._label} aren't listed yet")
         if seen.away is not None and self._clock() - seen.away > self._patience.grace:
             raise SourceError(seen.error or f"{self._label} aren't watched yet")
-        return seen.store.read(self._still_there(seen.store))
+        return self._read(seen.store)
 
     def conditions(self) -> tuple[Condition, ...]:
         """Which pods run here that the API server no longer has."""
         store = self._follower.seen.store
         if store is None:
             return ()
-        held = store.still_held(self._still_there(store))
-        return lost_pods(held, store.turned, store.version)
+        return lost_pods(store.lost(self._still_there(store)), store.turned, store.version)
 
     @property
     def cpu_seconds(self) -> float:
@@ -92,9 +93,27 @@ class PodWatch:
         self._cutter.cut()
         self._thread.join(CLOSE_SECONDS)
 
+    def _read(self, store: PodStore) -> PodsRead:
+        """The same object as before where nothing has changed: each wake-up of the loop asks."""
+        running = self._still_there(store)
+        if store.still_held(running):
+            return store.read(running)
+        known = self._known
+        if known is None or known[0] is not store.pods:
+            known = self._known = store.pods, store.read(frozenset())
+        return known[1]
+
     def _still_there(self, store: PodStore) -> frozenset[str] | None:
-        """Look which of the held pods have a cgroup; one that has none has ended."""
-        running = self._running() if store.held else None
+        """Look which of the held pods have a cgroup; one that has none has ended.
+
+        As long as the same ones are held, those that have ended aren't looked for again.
+        """
+        if not store.held:
+            return frozenset()
+        held, ended = self._follower.ended
+        if held is store.held and ended >= held.keys():
+            return frozenset()
+        running = self._running()
         if running is not None:
             self._follower.ended = (store.held, frozenset(store.held.keys() - running))
         return running

@@ -14,11 +14,12 @@ from numa_agent.cluster.answers import NO_API_SERVER, Answer, refusal
 from numa_agent.cluster.connection import Connection, Request
 from numa_agent.cluster.cutting import Cutter
 from numa_agent.cluster.kinds import pods_on
-from numa_agent.cluster.watch.lines import body, lines
+from numa_agent.cluster.watch.lines import MOST_LINE_BYTES, body, lines, parts
 from numa_agent.cluster.watch.patience import Patience
 from numa_agent.core.documents import Document, mapping
 from numa_agent.core.errors import ApiError
-from numa_agent.core.pod_entries import entry_of, version_of
+from numa_agent.core.list_items import ListItems
+from numa_agent.core.pod_entries import Entry, listed_entry, version_of
 from numa_agent.core.podstore import PodStore, listed
 
 _PROBED = "/api/v1/namespaces/default/pods"
@@ -114,15 +115,20 @@ class PodRequests:
 
     def _got(self, path: str, query: Mapping[str, str]) -> dict[str, object]:
         patience = self._patience
-        with self._answer("list", path, query, patience.answer) as answer:
-            text = body(answer, self._what("list"), self._connection.url, patience.whole)
+        found = ListItems(MOST_LINE_BYTES)
+        pods: list[Entry] = []
         try:
-            found = json.loads(text, object_hook=entry_of)
+            with self._answer("list", path, query, patience.answer) as answer:
+                what, url = self._what("list"), self._connection.url
+                for part in parts(answer, what, url, patience.whole):
+                    pods += map(listed_entry, found.feed(part))
+            frame = json.loads(found.frame)
         except (ValueError, RecursionError) as error:
-            raise self._garbled("list", f"it isn't JSON: {bytes(text[:80])!r}") from error
-        if not isinstance(found, dict):
-            raise self._garbled("list", f"it is no list: {bytes(text[:80])!r}")
-        return found
+            shown = bytes(found.frame[:80])
+            raise self._garbled("list", f"it isn't a list in JSON: {shown!r}") from error
+        if not isinstance(frame, dict):
+            raise self._garbled("list", f"it is no list: {bytes(found.frame[:80])!r}")
+        return {**frame, "items": pods} if isinstance(frame.get("items"), list) else frame
 
     @contextmanager
     def _answer(

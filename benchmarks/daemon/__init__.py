@@ -1,0 +1,1 @@
+"""What a running agent costs a node, beside a publisher that polls."""
