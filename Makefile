@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-vm-all check lint types format bench image fixtures chart docs proto lock clean
+.PHONY: help demo test test-vm-all check lint types format bench image fixtures monitoring chart docs proto lock clean
 
 help: ## List the targets
 	@awk -F':.*## ' '/^[a-z-]+:.*## /{printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -20,7 +20,7 @@ demo: $(READY) ## Run the whole loop on a recorded 8-GPU machine: no root, no cl
 test: $(READY) ## Run every test, those on a real kernel and a real API server included
 	@tools/debian.sh "the tests boot machines, start containers, scrape metrics, build the image" \
 	  qemu-system-x86_64=qemu-system-x86 busybox=busybox-static depmod=kmod cpio=cpio zstd=zstd \
-	  openssl=openssl setpriv=util-linux crun=crun runc=runc \
+	  openssl=openssl setpriv=util-linux crun=crun runc=runc faketime=faketime \
 	  promtool=prometheus prometheus=prometheus buildah=buildah mmdebstrap=mmdebstrap
 	$(BIN)/pytest
 
@@ -52,6 +52,7 @@ bench: $(READY) ## Compare discovery with lstopo and lscpu, time big maps, weigh
 	$(BIN)/python -m benchmarks.podresources
 	$(BIN)/python -m benchmarks.binding
 	$(BIN)/python -m benchmarks.serving
+	$(BIN)/python -m benchmarks.daemon --idle 120
 
 image: $(READY) ## Build the container image, without a registry too (ARCH=arm64, BASE=IMAGE)
 	@tools/debian.sh "the image is built with them" buildah=buildah mmdebstrap=mmdebstrap
@@ -60,6 +61,9 @@ image: $(READY) ## Build the container image, without a registry too (ARCH=arm64
 fixtures: $(READY) ## Write the generated machines of fixtures/sysfs/ anew
 	$(BIN)/python -m tools.machines
 	$(BIN)/python -m tools.expected
+
+monitoring: $(READY) ## Write the alert rules and the dashboard anew; then make chart
+	$(BIN)/python -m tools.monitoring
 
 chart: $(READY) ## Write the Helm chart anew from manifests/
 	$(BIN)/python -m tools.chart

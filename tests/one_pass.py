@@ -48,6 +48,9 @@ class Kernel:
     writes: list[tuple[str, Ids]] = field(default_factory=list)
     read_only: bool = False
 
+    def finder(self) -> Callable[[Pod], PodGroups | None]:
+        return self.find
+
     def find(self, pod: Pod) -> PodGroups | None:
         if pod.uid in self.hidden:
             raise SourceError(f"{pod.name}: Permission denied")

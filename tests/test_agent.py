@@ -6,7 +6,7 @@ import pytest
 
 from numa_agent.agent import Kept, NodeSources, Teller, run_pass
 from numa_agent.core.errors import SourceError
-from numa_agent.core.grants import PodResources
+from numa_agent.core.grants import Offer, PodResources
 from numa_agent.core.kubelet import KubeletSettings
 from numa_agent.core.node import Node
 from numa_agent.core.pods import PodsRead
@@ -24,7 +24,16 @@ from tests.machine_tree import (
     pod,
     uid,
 )
-from tests.one_pass import Cluster, alignments, fails, kernel, outcomes, ports, take
+from tests.one_pass import (
+    Cluster,
+    alignments,
+    fails,
+    kernel,
+    outcomes,
+    ports,
+    static_state,
+    take,
+)
 
 
 def test_a_pass_maps_publishes_binds_and_proves() -> None:
@@ -96,11 +105,63 @@ def test_without_the_pods_or_kubelet_s_cpus_nothing_is_published_or_written(gone
 
 def test_without_the_node_s_identity_nothing_is_published_and_all_is_bound() -> None:
     machine, cluster = kernel(1), Cluster()
-    report = take(pod(1, "0-3"), at=machine, publish=cluster.publish, node=fails("no node"))
+    report = take(
+        pod(1, "0-3"),
+        at=machine,
+        publish=cluster.publish,
+        node=fails("no node"),
+        settings=KubeletSettings(reserved_cpus=cpus("7")),
+    )
     assert report.failures == ("no node",)
     assert (cluster.objects, report.publications) == ([], ())
     assert alignments(report) == [Alignment.ALIGNED]
     assert not report.good
+
+
+def test_while_nobody_says_what_is_reserved_no_more_cpus_are_given_out() -> None:
+    # Without the Node, and with settings that name none: any CPU may be the system's.
+    machine = kernel(1, 2)
+    machine.configured[uid(1)] = cpus("0-3")
+    both = (pod(1, "0-3"), pod(2, "4-5", containers=(container(2),)))
+    report = take(*both, at=machine, node=fails("no node"))
+    assert [each.code for each in report.refusals] == ["reserved-unknown"]
+    assert "gives CPUs 4-5, of which 4-5 may be reserved" in report.refusals[0].message
+    assert "degraded" not in {each.code for each in report.conditions}
+    # What is in force stays, and the rest shares what is left.
+    assert machine.configured == {uid(1): cpus("0-3"), uid(2): cpus("4-7")}
+
+
+@pytest.mark.parametrize("named", [True, False])
+def test_without_the_node_kubelet_says_what_is_reserved(named: bool) -> None:
+    machine = kernel(1)
+    settings = KubeletSettings(reserved_cpus=cpus("0-1") if named else None)
+    offer = None if named else Offer(cpus=cpus("2-7"), devices=(), memory=())
+    granted = PodResources(pods=frozenset(), containers=(), offer=offer)
+    report = take(
+        pod(1, "0-3"),
+        at=machine,
+        node=fails("no node"),
+        settings=settings,
+        granted=lambda: granted,
+    )
+    assert [each.code for each in report.refusals] == ["cpus-reserved"]
+    assert report.reserved == cpus("0-1")
+
+
+def test_settings_that_were_never_read_leave_open_what_is_reserved() -> None:
+    # They may name CPUs, whose number alone the Node knows.
+    sources = NodeSources(
+        topology=lambda: TWO_NODES,
+        node=Kept("node", lambda: Node(name="n1", uid="u1")),
+        pods=Kept("pods", lambda: PodsRead((pod(1, "0-3"),), ())),
+        settings=Kept("kubelet-configuration", fails("cut short")),
+        cpu_state=Kept("cpu-manager-state", lambda: static_state({})),
+        memory_state=Kept("memory-manager-state", lambda: None),
+        granted=Kept("podresources", lambda: None),
+        cpu_info=Kept("cpuinfo", lambda: None),
+    )
+    report = run_pass(ports(sources, kernel(1), Cluster().publish))
+    assert [each.code for each in report.refusals] == ["reserved-unknown"]
 
 
 def test_when_publishing_fails_all_is_bound() -> None:

@@ -1,6 +1,7 @@
 """What each container with CPUs of its own really has: sets in force, tasks' masks, who limits."""
 
 import json
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
 import pytest
@@ -68,8 +69,8 @@ class Cpusets:
     def quota(self, path: str) -> float | None:
         return self.quotas.get(path)
 
-    def find(self, _pod: Pod) -> PodGroups | None:
-        return self.found
+    def finder(self) -> Callable[[Pod], PodGroups | None]:
+        return lambda _: self.found
 
     def write(self, path: str, file: File, ids: frozenset[int]) -> None:
         raise AssertionError(f"{path} {file} {ids} is written")

@@ -19,6 +19,7 @@ def files(machine: Path) -> dict[str, str]:
     found = {
         "topology.json": _printed("topology", *root, "-o", "json"),
         "topology.txt": _printed("topology", *root, "-o", "tree"),
+        "doctor.txt": _printed("doctor", *root),
     }
     for scheduler in SCHEDULERS:
         found[f"{scheduler}.yaml"] = _printed("render", *root, "--scheduler", scheduler)

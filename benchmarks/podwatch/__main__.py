@@ -136,7 +136,7 @@ def measure(
     idle = {kind: child.tell() for kind, child in children.items()}
     began = time.monotonic()
     for number in range(arguments.events):
-        change = {"metadata": {"annotations": {"example.com/changed": str(number)}}}
+        change = {"metadata": {"annotations": {"cpuset": str(number)}}}
         path = f"{PODS}/pod-{number % arguments.pods}"
         plane.ask("PATCH", path, change, content_type=MERGE)
     time.sleep(1)

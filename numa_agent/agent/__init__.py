@@ -1,6 +1,6 @@
 """What a pass does, with what it is given: map, publish, bind, prove."""
 
-from numa_agent.agent.binder import Binder, Seen, Watching
+from numa_agent.agent.binder import Binder
 from numa_agent.agent.binding import Cpusets, Planned
 from numa_agent.agent.loop import News, Sending, run_forever
 from numa_agent.agent.mover import Mover
@@ -8,6 +8,7 @@ from numa_agent.agent.passes import Ports, bound_of, planned_of, run_pass
 from numa_agent.agent.reading import Kept, Reading
 from numa_agent.agent.sources import NodeSources, Readings, read_all, view_of
 from numa_agent.agent.telling import Teller
+from numa_agent.agent.watching import Seen, Watching
 
 __all__ = [
     "Binder",

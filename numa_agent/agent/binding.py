@@ -1,18 +1,29 @@
 """Binding in a pass: see what cgroups hold, decide, write step by step.
 
-A pod's faults are its own: its remaining steps rely on the one that failed, those of others don't.
+A pod's faults are its own: those of its remaining steps that rely on the one that failed aren't
+taken, and those of others are.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
-from functools import partial
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from dataclasses import dataclass
 from typing import Protocol
 
+from numa_agent.agent.fights import Move, standing_now, unwritten
 from numa_agent.core.cgroups import File, PodGroups, TasksAllowed, Version
 from numa_agent.core.conditions import Condition
-from numa_agent.core.cpulist import render
-from numa_agent.core.cpusets import Desired, Inputs, Options, PodTarget, Step, desired, steps
-from numa_agent.core.drift import Do, Drift, Evidence, Suspect, likely_writer
+from numa_agent.core.cpulist import CpuSet, render
+from numa_agent.core.cpusets import (
+    Desired,
+    Inputs,
+    Options,
+    PodTarget,
+    Step,
+    beside,
+    desired,
+    parted,
+    steps,
+)
+from numa_agent.core.drift import Drift
 from numa_agent.core.errors import GoneError, SourceError
 from numa_agent.core.pods import Pod
 from numa_agent.core.report import Write
@@ -21,8 +32,11 @@ from numa_agent.core.report import Write
 class Cpusets(Protocol):
     """The machine's cpuset hierarchy."""
 
-    def find(self, pod: Pod) -> PodGroups | None:
-        """A pod's cgroups as they are now, None when it has none."""
+    def finder(self) -> Callable[[Pod], PodGroups | None]:
+        """What finds pods' cgroups as they are now, None for a pod that has none.
+
+        It is used at once; what is above the pods' may be read once for all of them.
+        """
 
     def write(self, path: str, file: File, ids: frozenset[int]) -> None:
         """Write a set into one cgroup's file. GoneError when it isn't there, else SourceError."""
@@ -50,14 +64,26 @@ class Planned:
     steps: tuple[tuple[PodTarget, tuple[Step, ...]], ...]
 
 
+@dataclass(slots=True)
+class Memory:
+    """What a pass leaves to the next, and binding between passes to both: who was assigned what.
+
+    `assigned` is by pod uid, None before the first pass.
+    """
+
+    assigned: Mapping[str, CpuSet] | None = None
+
+
 def observe(cpusets: Cpusets, pods: Iterable[Pod], failures: list[str]) -> Mapping[str, PodGroups]:
     """The cgroups of the pods that have some, by uid."""
     found: dict[str, PodGroups] = {}
+    find: Callable[[Pod], PodGroups | None] | None = None
     for pod in pods:
         if pod.finished:
             continue
         try:
-            groups = cpusets.find(pod)
+            find = find or cpusets.finder()
+            groups = find(pod)
         except GoneError:
             continue
         except SourceError as error:
@@ -110,70 +136,45 @@ def write(
     drift: Drift,
     now: float,
     move: Callable[[tuple[Step, ...]], None] | None = None,
+    asked: Collection[Move] = (),
 ) -> tuple[tuple[Write, ...], tuple[Condition, ...]]:
     """Take the steps; what became of each, and which files somebody else keeps writing.
 
-    A cgroup that has gone is no fault and no write. A pod's memory nodes are given to `move`, in
-    their order, where there is one: the kernel moves pages while they are written.
+    A cgroup that has gone is no fault and no write. What moves a pod's pages is given to `move`,
+    in its order, where there is one: it counts as written. `asked` are moves that were given
+    before and may not have been made yet.
     """
     writes: list[Write] = []
     conditions: list[Condition] = []
-    for target, planned_steps in planned.steps:
-        own = planned_steps
+    for target, own in planned.steps:
+        taken, fights = standing_now(target, own, planned.inputs, drift, now, asked)
+        conditions += fights
         if move is not None:
-            own = tuple(step for step in planned_steps if step.file != "mems")
-            move(tuple(step for step in planned_steps if step.file == "mems"))
-        held_back = list(_held_back(target, own, planned.inputs, drift, now))
-        conditions += held_back
-        if not held_back:
-            writes += _written(cpusets, own, drift)
+            moves = set(parted(own)[1])
+            move(tuple(step for step in taken if step in moves))
+            taken = tuple(step for step in taken if step not in moves)
+        writes += _written(cpusets, taken, drift)
     return tuple(writes), tuple(conditions)
 
 
-def _written(cpusets: Cpusets, own: Iterable[Step], drift: Drift) -> Iterator[Write]:
-    left = list(own)
+def _written(cpusets: Cpusets, own: tuple[Step, ...], drift: Drift) -> Iterator[Write]:
+    left = own
     while left:
-        step = left.pop(0)
+        step, left = left[0], left[1:]
         try:
             cpusets.write(step.path, step.file, step.after)
         except GoneError:
             # One container that has gone leaves the others' steps legal.
-            drift.refused(_file(step))
+            unwritten(drift, (step,))
             continue
         except SourceError as error:
             # What isn't written isn't ours, so that nobody is taken for its changer later.
-            for unwritten in (step, *left):
-                drift.refused(_file(unwritten))
+            others = beside(step, left, own)
+            unwritten(drift, (step, *(each for each in left if each not in others)))
+            left = others
             yield Write(step=step, error=str(error))
-            return
+            continue
         yield Write(step=step, error=None)
-
-
-def _held_back(
-    target: PodTarget, own: Iterable[Step], inputs: Inputs, drift: Drift, now: float
-) -> Iterator[Condition]:
-    """Why a pod's steps aren't taken now: somebody else keeps changing a file of them."""
-    seen: dict[str, frozenset[int]] = {}
-    wanted: dict[str, frozenset[int]] = {}
-    for step in own:
-        seen.setdefault(_file(step), step.before)
-        wanted[_file(step)] = step.after
-    for file, after in wanted.items():
-        suspect = partial(_suspect, after, _evidence(file, target.pod, inputs))
-        action = drift.observe(now, file, after, seen[file], suspect)
-        if action.do in {Do.WAIT, Do.CONFLICT}:
-            who = target.pod.full_name
-            why = action.suspect.because if action.suspect else "somebody changed it"
-            ends = "it is left so" if action.do is Do.CONFLICT else "it is written again later"
-            yield Condition(
-                code=f"drift-{action.do.value}",
-                subject=who,
-                message=f"pod {who}: {file} shall be {render(after)}, but {why}; {ends}",
-            )
-
-
-def _suspect(wanted: frozenset[int], evidence: Evidence, held: frozenset[int]) -> Suspect:
-    return likely_writer(wanted, held, evidence)
 
 
 def files(observed: Iterable[PodGroups]) -> frozenset[str]:
@@ -188,22 +189,3 @@ def files(observed: Iterable[PodGroups]) -> frozenset[str]:
         )
         for file in ("cpus", "mems")
     )
-
-
-def _file(step: Step) -> str:
-    return f"{step.path}/cpuset.{step.file}"
-
-
-def _evidence(file: str, pod: Pod, inputs: Inputs) -> Evidence:
-    state = inputs.kubelet if inputs.kubelet_static else None
-    return Evidence(
-        online=inputs.topology.online,
-        shared=None if state is None else state.shared,
-        exclusive=None if state is None else state.by_pod.get(pod.cgroup_uid),
-        systemd=".slice" in file,
-    )
-
-
-def with_observed(inputs: Inputs, observed: Mapping[str, PodGroups]) -> Inputs:
-    """The same inputs with what cgroups hold."""
-    return replace(inputs, observed=observed)

@@ -17,7 +17,7 @@ def with_pods(inputs: Inputs, pods: tuple[Pod, ...], trusted_managers: tuple[str
         pods=pods,
         decisions=_decisions(pods, trusted_managers),
         lenders=frozenset(pod.uid for pod in pods if qos(pod.labels) is not Qos.LSE),
-        # Only by Koordinator's own word: elsewhere nobody uses another pod's CPUs.
+        # By Koordinator's word, which counts where it is the scheduler.
         borrowers=frozenset(pod.uid for pod in pods if qos(pod.labels) is Qos.BE),
     )
 

@@ -4,9 +4,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Protocol
 
-from numa_agent.agent.binder import Binder, Seen
+from numa_agent.agent.binder import Binder
 from numa_agent.agent.passes import Ports, run_pass
 from numa_agent.agent.publisher import Publisher
+from numa_agent.agent.watching import Seen
 from numa_agent.core.errors import SourceError
 from numa_agent.core.report import Report
 
@@ -111,6 +112,9 @@ class _Loop:
         if self._binder is None:
             return False
         seen = self._binder.work()
+        if seen.unknown and self._ports.mover is not None:
+            # What waits was wanted by what holds no more; the pass says what still is.
+            self._ports.mover.want(())
         if seen.writes or seen.conditions or seen.failures:
             self._tell(seen)
             if self._ports.teller is not None:

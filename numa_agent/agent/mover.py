@@ -36,13 +36,14 @@ class Mover:
         self._pause = pause
         self._waiting: deque[Step] = deque()
         self._done: list[Write] = []
+        self._given_up: list[Step] = []
         self._now: tuple[Step, float] | None = None
         self._changed = threading.Condition()
         self._thread: threading.Thread | None = None
         self._ended = False
 
     def want(self, moves: Iterable[tuple[Step, ...]]) -> None:
-        """These steps, a tuple for each pod, are what is wanted now; what waited else is dropped.
+        """These steps, a tuple for each pod, are what is wanted now; what waited else is given up.
 
         A step that is being written goes on: the kernel can't be stopped.
         """
@@ -50,7 +51,10 @@ class Mover:
             if self._ended:
                 return
             on = None if self._now is None else self._now[0]
+            before = self._waiting
             self._waiting = deque(step for own in moves for step in own if step != on)
+            files = {step.path for step in self._waiting}
+            self._given_up += (step for step in before if step.path not in files)
             if self._waiting and self._thread is None:
                 # A daemon: the end of the process doesn't wait for a move.
                 self._thread = threading.Thread(target=self._run, name="mover", daemon=True)
@@ -61,6 +65,18 @@ class Mover:
         """What became of the steps written since it was asked last."""
         with self._changed:
             found, self._done = tuple(self._done), []
+        return found
+
+    def asked(self) -> frozenset[Step]:
+        """The steps that are still to be written, and the one that is being."""
+        with self._changed:
+            on = () if self._now is None else (self._now[0],)
+            return frozenset((*self._waiting, *on))
+
+    def given_up(self) -> tuple[Step, ...]:
+        """The steps of files that are written no more, since it was asked last."""
+        with self._changed:
+            found, self._given_up = tuple(self._given_up), []
         return found
 
     def conditions(self) -> tuple[Condition, ...]:
@@ -98,6 +114,7 @@ class Mover:
                 self._now = None
                 if error is not None:
                     # The pod's next steps rely on this one; the next pass wants them again.
+                    self._given_up += (each for each in self._waiting if each.pod == step.pod)
                     others = (each for each in self._waiting if each.pod != step.pod)
                     self._waiting = deque(others)
                 self._done.append(Write(step=step, error=error))

@@ -5,11 +5,11 @@ to it: a source that is read, a plain callable for one method, a Protocol for mo
 """
 
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
 
-from numa_agent.agent import binding
-from numa_agent.agent.binding import Cpusets, Planned
+from numa_agent.agent import binding, moving
+from numa_agent.agent.binding import Cpusets, Memory, Planned
 from numa_agent.agent.mover import Mover
 from numa_agent.agent.proving import lift_quotas, prove
 from numa_agent.agent.publisher import sent
@@ -17,22 +17,12 @@ from numa_agent.agent.sources import NodeSources, Readings, read_all, view_of
 from numa_agent.agent.telling import Teller, rivals
 from numa_agent.core.conditions import Condition
 from numa_agent.core.cpulist import CpuSet
-from numa_agent.core.cpusets import Mems, Options, Step
+from numa_agent.core.cpusets import Mems, Options
 from numa_agent.core.drift import Drift
 from numa_agent.core.errors import SourceError
 from numa_agent.core.publishing import Published
 from numa_agent.core.report import Binding, Publication, Report, Times, Write, bindings
 from numa_agent.core.view import Json, Rendering, View
-
-
-@dataclass(slots=True)
-class Memory:
-    """What a pass leaves to the next: who was assigned what.
-
-    `assigned` is by pod uid, None before the first pass.
-    """
-
-    assigned: Mapping[str, CpuSet] | None = None
 
 
 def _nobody(_: Planned | None) -> None:
@@ -118,7 +108,7 @@ def run_pass(ports: Ports) -> Report:
         sources=tuple(reading.age for reading in now.all),
         accounts=() if view is None else tuple(view.accounts),
         bindings=() if planned is None else _bindings(planned),
-        reserved=frozenset() if planned is None else planned.inputs.reserved,
+        reserved=frozenset() if planned is None else planned.inputs.reserved or frozenset(),
         kubelet_exclusive=frozenset() if planned is None else _given(now),
         times=Times(began=began, bound=was_bound, ended=ports.clock()),
     )
@@ -143,21 +133,12 @@ def planned_of(ports: Ports, now: Readings, failures: list[str]) -> Planned | No
 def _written(
     ports: Ports, planned: Planned | None
 ) -> tuple[tuple[Write, ...], tuple[Condition, ...]]:
+    now = ports.clock()
+    if ports.mover is not None:
+        return moving.written(ports.cpusets, planned, ports.drift, now, ports.mover)
     if planned is None:
         return (), ()
-    mover = ports.mover
-    moves: list[tuple[Step, ...]] = []
-    writes, fights = binding.write(
-        ports.cpusets,
-        planned,
-        ports.drift,
-        ports.clock(),
-        None if mover is None else moves.append,
-    )
-    if mover is None:
-        return writes, fights
-    mover.want(moves)
-    return (*mover.done(), *writes), (*fights, *mover.conditions())
+    return binding.write(ports.cpusets, planned, ports.drift, now)
 
 
 def bound_of(

@@ -18,6 +18,9 @@ from numa_agent.core.pods import PodsRead
 from numa_agent.core.topology import Topology
 from numa_agent.core.view import View
 
+_UNREAD = Node(name="", uid="")
+"""A Node that says nothing of its resources."""
+
 SettingsRead = tuple[KubeletSettings, tuple[str, ...]]
 """kubelet's settings, and sentences that name the members that can't be read."""
 
@@ -81,11 +84,18 @@ class Readings:
         )
         return with_pods(known, self.pods.values[0].pods, trusted_managers)
 
-    def _reserved(self) -> CpuSet:
-        """The CPUs that are kept for the system, as far as that is known."""
-        if not self.node.values or not self.settings.values:
-            return frozenset()
-        return reserved_cpus(_accounted(self), [])
+    def _reserved(self) -> CpuSet | None:
+        """The CPUs that are kept for the system, None where nobody says.
+
+        kubelet itself names them, or its settings do; a number of them is the Node's to say.
+        """
+        told = _accounted(self)
+        offer = None if told.granted is None else told.granted.offer
+        named = told.settings is not None and told.settings.reserved_cpus is not None
+        counted = self.node.values and self.settings.values
+        if counted or named or (offer is not None and offer.cpus):
+            return reserved_cpus(told, [])
+        return None
 
 
 def read_all(sources: NodeSources) -> Readings:
@@ -135,13 +145,13 @@ def _unknown(now: Readings) -> str | None:
 
 
 def _accounted(now: Readings, assigned: Mapping[str, CpuSet] | None = None) -> Sources:
-    read, _ = now.settings.values[0] or (None, ())
+    read, _ = (now.settings.values[0] if now.settings.values else None) or (None, ())
     cpu_state = now.cpu_state.values[0]
     memory_state = now.memory_state.values[0] if now.memory_state.values else None
     settings, _ = running(read, cpu_state, memory_state)
     return Sources(
         topology=now.topology,
-        node=now.node.values[0],
+        node=now.node.values[0] if now.node.values else _UNREAD,
         settings=None if read is None else settings,
         pods=now.pods.values[0].pods,
         granted=now.granted.values[0] if now.granted.values else None,

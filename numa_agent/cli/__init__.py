@@ -24,8 +24,11 @@ COMMANDS = {
     "render": "print what the cluster's scheduler would be told of this node",
     "plan": "print every write that a pass would make in cgroups, with its reason",
     "restore": "take back what was bound",
+    "doctor": "look for what hurts locality or the agent here, and say what to do",
     "run": "take passes: map, publish, bind, prove",
     "config": "show each setting with where it comes from, or check a configuration file",
+    "measure": "measure what locality is worth, on this machine and to a command",
+    "record": "write all that a pass reads here into one file, for a bug report",
     "demo": "take one pass on a copy of a recorded machine and show each step",
 }
 """Each command's name, which is its module's too, and its line in the help."""

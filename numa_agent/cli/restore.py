@@ -9,8 +9,9 @@ from numa_agent.wiring.plans import restore_once
 
 DESCRIPTION = """\
 Give pods back all CPUs and memory nodes that are in force around them, written out: the kernel
-refuses an empty list in a cgroup that has tasks. Stop numa-agent on the node first, or opt the pod
-out with the annotation numa-agent.io/bind: "off"; else the next pass binds it again."""
+refuses an empty list in a cgroup that has tasks. It is refused while numa-agent runs on the node,
+which would bind the pods again at once: end it first. One pod that opted out with the annotation
+numa-agent.io/bind: "off" may be named meanwhile."""
 
 EPILOG = """\
 examples:

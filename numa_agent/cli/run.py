@@ -6,10 +6,9 @@ import sys
 from collections.abc import Iterator
 from datetime import UTC, datetime
 
-from numa_agent.agent import News, Seen
 from numa_agent.cli import options, report_text
+from numa_agent.cli.changes import Changes
 from numa_agent.config.reload import Reload
-from numa_agent.core.errors import SourceError
 from numa_agent.core.report import Report, Write, to_json, write_json
 from numa_agent.wiring.daemon import run_on
 from numa_agent.wiring.passes import run_once
@@ -59,7 +58,7 @@ def run(arguments: argparse.Namespace) -> int:
         report = run_once(reload.config)
         say.report(report, indent=2)
         return 0 if report.good else 1
-    run_on(reload, _Changes(say).tell, say.trouble)
+    run_on(reload, Changes(say).tell, say.trouble)
     return 0
 
 
@@ -92,38 +91,6 @@ class _Says:
             print(json.dumps({"write": write_json(write)}), flush=True)
         else:
             print("\n".join(report_text.write_lines(write)), flush=True)
-
-
-class _Changes:
-    """Tells of the passes that say something else than the one before."""
-
-    def __init__(self, say: _Says) -> None:
-        self._say = say
-        self._last: object = None
-
-    def tell(self, found: News) -> None:
-        """Print the report, or why there was no pass, where that is news."""
-        if isinstance(found, Seen):
-            self._tell_between(found)
-            return
-        news = str(found) if isinstance(found, SourceError) else _without_ages(found)
-        if news == self._last:
-            return
-        self._last = news
-        if isinstance(found, SourceError):
-            self._say.trouble(str(found))
-        else:
-            self._say.report(found, indent=None)
-
-    def _tell_between(self, seen: Seen) -> None:
-        for said in (*seen.failures, *(each.message for each in seen.conditions)):
-            self._say.trouble(said)
-        for write in seen.writes:
-            self._say.write(write)
-
-
-def _without_ages(report: Report) -> object:
-    return {**to_json(report), "sources": [each.error for each in report.sources]}
 
 
 def _troubles(report: Report) -> Iterator[str]:

@@ -25,9 +25,9 @@ class Config:
 
     `host_root` is the machine looked at. `live_root` is where the machine that this process runs
     on is mounted: only there are its API server and drivers asked. `node_name` is None for a
-    recorded machine, which knows its own. Of the paths, `kubeconfig`, `locality_overrides` and
-    those of TLS are this process's own; those of kubelet, podresources and the lock, which are
-    text, are the machine's, to be looked for below `host_root`.
+    recorded machine, which knows its own. Of the paths, `kubeconfig`, `locality_overrides`,
+    `measured_distances` and those of TLS are this process's own; those of kubelet, podresources
+    and the lock, which are text, are the machine's, to be looked for below `host_root`.
     """
 
     host_root: Path
@@ -45,6 +45,7 @@ class Config:
     pod_fingerprint: str = "all"
     pod_fingerprint_pods: str = "Dedicated"
     memory_zones: bool = False
+    measured_distances: Path | None = None
     takeover: bool = False
     mems: str = "with-cpus"
     shared_pods: bool = True

@@ -69,7 +69,7 @@ SETTINGS = (
         field="locality_overrides",
         kind=Kind.PATH,
         meaning="A YAML file of PCI addresses and their NUMA node, where firmware is wrong; it is"
-        " read at each pass",
+        " read at the start",
     ),
     _word(
         "scheduler",
@@ -139,6 +139,14 @@ SETTINGS = (
         "Whether memory-only NUMA nodes are published as zones (kube-scheduler)",
         on="on",
         live=True,
+    ),
+    Setting(
+        key="measuredDistances",
+        field="measured_distances",
+        kind=Kind.PATH,
+        live=True,
+        meaning="A file of `numa-agent measure -o distances`: its distances are published in place"
+        " of the firmware's (kube-scheduler)",
     ),
     _word(
         "takeover",

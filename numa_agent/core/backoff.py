@@ -20,10 +20,18 @@ class BackOff:
 
     def seconds(self, failures: int, chance: float, retry_after: float | None = None) -> float:
         """How long to wait after so many failures in a row; `chance` is from 0 up to 1."""
-        # Beyond 2**30 the power only costs time, since `most` has long been reached.
-        full = min(self.first * 2.0 ** min(max(failures - 1, 0), 30), self.most)
-        drawn = full * (1 + chance) / 2
+        drawn = doubled(self.first, self.most, failures, chance)
         if retry_after is None:
             return drawn
         # Nobody comes back earlier than asked, and not all at the same moment.
         return max(drawn, min(retry_after, self.obeyed) + chance * self.first)
+
+
+def doubled(first: float, most: float, failures: int, chance: float) -> float:
+    """Seconds: `first` after the first failure, doubled after each further one, up to `most`.
+
+    Half of it is `chance`, from 0 up to 1.
+    """
+    # Beyond 2**30 the power only costs time, since `most` has long been reached.
+    full = min(first * 2.0 ** min(max(failures - 1, 0), 30), most)
+    return full * (1 + chance) / 2

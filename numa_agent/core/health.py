@@ -34,14 +34,20 @@ def liveness(now: float, beat: float, period: float) -> Health:
     return Health(good=False, reasons=(said,))
 
 
-def readiness(report: Report | None, failure: str | None, fatal: str | None) -> Health:
+def readiness(
+    report: Report | None, failure: str | None, fatal: str | None, *, looked: bool | None = None
+) -> Health:
     """Whether a full pass is done and the configuration can be used.
 
     `failure` is why the last pass gave no report, `fatal` what of the configuration can't be used.
+    `looked` says whether any pass since the start knew the pods and kubelet's CPUs, as a new agent
+    without its rights never does; without a word it is that of the report.
     """
     told = [each for each in (fatal, failure) if each is not None]
     if report is None:
         return Health(good=False, reasons=("no full pass is done yet", *told))
     told += [f"{each.source}: {each.error}" for each in report.sources if each.error is not None]
     told += [each for each in report.failures if not any(each in line for line in told)]
+    if not (report.looked if looked is None else looked):
+        return Health(good=False, reasons=("no pass has known the pods and their CPUs yet", *told))
     return Health(good=fatal is None, reasons=tuple(told))

@@ -7,10 +7,10 @@ import re
 from collections.abc import Mapping
 
 from numa_agent.core.assignment import NOWHERE, Assignment, IdLists, Placement, understand
+from numa_agent.core.pod_keys import ASSIGNMENT as ASSIGNMENT
 from numa_agent.core.quoting import shown
 from numa_agent.core.strict_json import Value
 
-ASSIGNMENT = "numa-agent.io/assignment"
 VERSION = 1
 
 _PLACE = ("cpus", "nodes", "mems")

@@ -9,10 +9,11 @@ that the nodes of a cluster don't come back all at once.
 from collections.abc import Callable, Hashable
 from dataclasses import dataclass
 
+from numa_agent.core.backoff import BackOff
 from numa_agent.core.publishing import Outcome, Published
 
 _SETTLED = (Outcome.CREATED, Outcome.CHANGED, Outcome.UNCHANGED)
-_HOPELESS = (Outcome.TOO_LARGE, Outcome.REFUSED)
+_TURNED_DOWN = (Outcome.TOO_LARGE, Outcome.REFUSED)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -20,9 +21,9 @@ class Pace:
     """Seconds. A burst is merged for `merge` to twice that long after its first offer.
 
     `spacing` lies between two tries. What the server holds is looked at again after `recheck`
-    to twice that long. The first failure is tried again after `retry`, each further one after
-    twice as long, never more than `most`; half of it is chance. A Retry-After counts up to
-    `obeyed`.
+    to twice that long, and what it turned down for its content after `most` to twice that long.
+    The first failure is tried again after `retry`, each further one after twice as long, never
+    more than `most`; half of it is chance. A Retry-After counts up to `obeyed`.
     """
 
     merge: float = 0.5
@@ -51,7 +52,7 @@ class Pacer:
         self._recheck = float("-inf")
 
     def offer(self, now: float, key: Hashable) -> None:
-        """Say what the object should hold; the content that is in force, or hopeless, waits."""
+        """Say what the object should hold; what is in force, or was turned down, waits."""
         self._offered = key
         if self._due is None and (key != self._done or now >= self._recheck):
             self._due = now + self._jittered(self._pace.merge)
@@ -80,8 +81,9 @@ class Pacer:
             self._earliest = now + self._jittered(pace.recheck)
         else:
             self._earliest = now + max(self._back_off(published.retry_after), pace.spacing)
-            if outcome in _HOPELESS:
-                self._settle(key, float("inf"))
+            if outcome in _TURNED_DOWN:
+                # Other content may help, and so may an admin who changes a policy or a limit.
+                self._settle(key, now + self._jittered(pace.most))
             else:
                 self._settle(None, now)
                 self._due = now
@@ -91,14 +93,9 @@ class Pacer:
 
     def _back_off(self, retry_after: float | None) -> float:
         pace = self._pace
-        # Beyond 2**30 the power only costs time, since `most` has long been reached.
-        full = min(pace.retry * 2.0 ** min(self._failures, 30), pace.most)
         self._failures += 1
-        drawn = full * (1 + self._random()) / 2
-        if retry_after is None:
-            return drawn
-        # Nobody comes back earlier than asked, and not all at the same moment.
-        return max(drawn, min(retry_after, pace.obeyed) + self._random() * pace.retry)
+        patience = BackOff(first=pace.retry, most=pace.most, obeyed=pace.obeyed)
+        return patience.seconds(self._failures, self._random(), retry_after)
 
     def _jittered(self, seconds: float) -> float:
         return seconds * (1 + self._random())

@@ -1,16 +1,19 @@
 """One pod as a list or a watch event holds it."""
 
+import json
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from numa_agent.core.documents import Document, items, mapping, text
+from numa_agent.core.pod_keys import DECIDING
 from numa_agent.core.pods import PodRead, parse_pod
 
 Key = tuple[str, str]
 """Namespace and name; for an object that lacks one, nothing and its uid."""
 
-_WHOLE = {"metadata", "spec", "status"}
 _MOST_DIGITS = 20
+_OWNED = tuple(f"f:{key}" for key in DECIDING)
+_MOST_OWNERS = 64
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,13 +29,18 @@ def entry(item: Document) -> Entry:
     return Entry(key_of(item), read_entry(item))
 
 
-def entry_of(document: dict[str, object]) -> object:
-    """An object of a list as it is decoded: for a whole pod its Entry, else itself.
+def listed_entry(text: bytes | None) -> Entry:
+    """What an item of a list describes by its JSON; None is one that was too long to be read.
 
-    To be json.loads' object_hook, so that no more than one pod is ever there in full: a list of
-    110 decoded at once left 6 MiB behind for good, this way it is 0.5 (benchmarks/podwatch).
+    So no more than one pod is ever there in full: a list of 110 decoded at once left 6 MiB behind
+    for good, this way it is 0.5 (benchmarks/podwatch).
+
+    Raises ValueError and RecursionError where it isn't JSON.
     """
-    return entry(document) if document.keys() >= _WHOLE else document
+    if text is not None:
+        return entry(mapping(json.loads(text)))
+    problem = "a pod is left out: its description is longer than any object should be"
+    return Entry(("", ""), PodRead(None, (problem,), left_out=True))
 
 
 def read_entry(item: Document) -> PodRead:
@@ -74,18 +82,18 @@ def _is_number(version: str) -> bool:
 
 
 def _annotation_owners(managed_fields: object) -> tuple[Document, ...]:
-    """The entries of managedFields that own annotations, without what else they own and when.
+    """The entries of managedFields that own an annotation which decides, without all else in them.
 
     That is all that is read of them; the rest is the greater part of an object, and changes
-    whenever kubelet reports a status.
+    whenever kubelet reports a status. A manager beyond the first 64 counts as none that owns.
     """
     found: list[Document] = []
     for each in map(mapping, items(managed_fields)):
         of_metadata = mapping(mapping(each.get("fieldsV1")).get("f:metadata"))
         annotations = mapping(of_metadata.get("f:annotations"))
         # Each is a leaf, whatever a server might put below it.
-        owned: Document = {key: {} for key, leaf in annotations.items() if _is_leaf(leaf)}
-        if owned:
+        owned: Document = {key: {} for key in _OWNED if _is_leaf(annotations.get(key))}
+        if owned and len(found) < _MOST_OWNERS:
             kept = {key: each[key] for key in ("manager", "operation") if key in each}
             found.append({**kept, "fieldsV1": {"f:metadata": {"f:annotations": owned}}})
     return tuple(found)

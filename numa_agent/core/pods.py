@@ -4,23 +4,21 @@ https://kubernetes.io/docs/reference/kubernetes-api/workload-resources/pod-v1/
 """
 
 import re
-from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 
+from numa_agent.core.containers import Container as Container
+from numa_agent.core.containers import parse_containers
 from numa_agent.core.documents import Document, items, mapping, text, texts
+from numa_agent.core.pod_keys import CONFIG_HASH, MIRROR, kept_annotations, kept_labels
 from numa_agent.core.requests import NO_DEMANDS, Demands, parse_demands
 
 # The ids below become parts of cgroup paths, so nothing but these forms may pass.
 _UID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}|[0-9a-f]{32}")
 _HASH = re.compile(r"[0-9a-f]{32}")
-_CONTAINER_ID = re.compile(r"(?P<runtime>[a-z][a-z0-9-]*)://(?P<id>[0-9a-f]{64})")
 
 _FINISHED = {"Succeeded", "Failed"}
-
-_CONFIG_HASH = "kubernetes.io/config.hash"
-_MIRROR = "kubernetes.io/config.mirror"
 
 
 class QosClass(StrEnum):
@@ -32,24 +30,12 @@ class QosClass(StrEnum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Container:
-    """One container of a pod; `id` is the runtime's 64 hex digits, None before it exists.
-
-    `runtime` is the runtime's name as kubelet has it (containerd, cri-o), "" before that.
-    """
-
-    name: str
-    id: str | None
-    running: bool
-    runtime: str = ""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Pod:
     """One pod; containers are init, app and ephemeral ones, in that order.
 
     `started` is when kubelet first saw it, as RFC 3339 text in UTC, "" before that. `demands` are
-    what its spec asks for. `managed_fields` is its metadata.managedFields as it is.
+    what its spec asks for. `managed_fields` is its metadata.managedFields as it is. Of annotations
+    and labels it has those that are read, and no others: numa_agent.core.pod_keys.
     """
 
     namespace: str
@@ -64,6 +50,10 @@ class Pod:
     demands: Demands = NO_DEMANDS
     runtime_class: str | None = None
     managed_fields: object = ()
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "annotations", kept_annotations(self.annotations))
+        object.__setattr__(self, "labels", kept_labels(self.labels))
 
     @property
     def full_name(self) -> str:
@@ -81,9 +71,9 @@ class Pod:
 
         Only kubelet's mirror of a static pod counts: anybody may write the hash's annotation.
         """
-        if _MIRROR not in self.annotations:
+        if MIRROR not in self.annotations:
             return self.uid
-        return self.annotations.get(_CONFIG_HASH, self.uid)
+        return self.annotations.get(CONFIG_HASH, self.uid)
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,26 +117,48 @@ def parse_pods(pod_list: Document) -> PodsRead:
 def gathered(read: Iterable[PodRead]) -> PodsRead:
     """All pods of a node, those that started first ahead, without those that can't be trusted."""
     found = list(read)
-    pods, problems = _without_doubles([each.pod for each in found if each.pod is not None])
+    pods, problems, doubtful = _without_doubles([one.pod for one in found if one.pod is not None])
     problems += [problem for each in found for problem in each.problems]
     pods.sort(key=lambda pod: (pod.started or "~", pod.namespace, pod.name, pod.uid))
-    left_out = any(each.left_out for each in found)
+    left_out = doubtful or any(each.left_out for each in found)
     return PodsRead(tuple(pods), tuple(sorted(problems)), left_out)
 
 
-def _without_doubles(pods: list[Pod]) -> tuple[list[Pod], list[str]]:
-    """The pods without static ones that claim a cgroup which another pod has by the same name."""
-    claimed = Counter(pod.cgroup_uid for pod in pods if not pod.finished)
-    kept, problems = [], []
+def _without_doubles(pods: list[Pod]) -> tuple[list[Pod], list[str], bool]:
+    """The pods without static ones that claim a cgroup which is another pod's.
+
+    Anybody may make a mirror pod, and kubelet removes it in its own time. Whether one was left out
+    of which nobody knows that it is false, is told at the end.
+    """
+    claims: dict[str, list[Pod]] = {}
     for pod in pods:
-        if pod.cgroup_uid != pod.uid and claimed[pod.cgroup_uid] > 1:
-            problems.append(
-                f"pod {pod.full_name} is left out: another pod names the same cgroup,"
-                f" {pod.cgroup_uid}"
-            )
-        else:
+        if not pod.finished:
+            claims.setdefault(pod.cgroup_uid, []).append(pod)
+    owners = {uid: _owner(rivals) for uid, rivals in claims.items()}
+    kept, problems, doubtful = [], [], False
+    for pod in pods:
+        owner = owners.get(pod.cgroup_uid)
+        if pod.finished or pod is owner or pod.cgroup_uid == pod.uid:
             kept.append(pod)
-    return kept, problems
+            continue
+        doubtful = doubtful or owner is None
+        problems.append(
+            f"pod {pod.full_name} is left out: another pod names the same cgroup, {pod.cgroup_uid}"
+        )
+    return kept, problems, doubtful
+
+
+def _owner(rivals: list[Pod]) -> Pod | None:
+    """Whose a cgroup is that several pods claim: of the one that kubelet has reported first.
+
+    It reports none that it hasn't made itself. None where it can't be told yet.
+    """
+    of_its_own = [pod for pod in rivals if pod.cgroup_uid == pod.uid]
+    if len(rivals) == 1 or of_its_own:
+        return (of_its_own or rivals)[0]
+    first = min((pod.started for pod in rivals if pod.started), default=None)
+    found = [pod for pod in rivals if pod.started == first]
+    return found[0] if first is not None and len(found) == 1 else None
 
 
 def _pod(item: Document, problems: list[str]) -> Pod:
@@ -155,7 +167,6 @@ def _pod(item: Document, problems: list[str]) -> Pod:
     if namespace is None or name is None:
         raise ValueError("a pod without a namespace or name is left out")
     full_name = f"pod {namespace}/{name}"
-    annotations = texts(metadata.get("annotations"))
     pod = Pod(
         namespace=namespace,
         name=name,
@@ -163,8 +174,8 @@ def _pod(item: Document, problems: list[str]) -> Pod:
         phase=text(status.get("phase")) or "Unknown",
         started=text(status.get("startTime")) or "",
         qos=_qos(status.get("qosClass"), full_name),
-        annotations=annotations,
-        containers=tuple(_containers(status, full_name, problems)),
+        annotations=texts(metadata.get("annotations")),
+        containers=parse_containers(status, full_name, problems),
         labels=texts(metadata.get("labels")),
         demands=parse_demands(mapping(item.get("spec"))),
         runtime_class=text(mapping(item.get("spec")).get("runtimeClassName")),
@@ -184,26 +195,3 @@ def _qos(value: object, full_name: str) -> QosClass:
         return QosClass(str(value))
     except ValueError:
         raise ValueError(f"{full_name} is left out: qosClass {value!r} isn't known") from None
-
-
-def _containers(status: Document, full_name: str, problems: list[str]) -> Iterator[Container]:
-    for group in ("initContainerStatuses", "containerStatuses", "ephemeralContainerStatuses"):
-        for entry in items(status.get(group)):
-            yield _container(mapping(entry), full_name, problems)
-
-
-def _container(status: Document, full_name: str, problems: list[str]) -> Container:
-    name = text(status.get("name")) or "?"
-    full_id = text(status.get("containerID"))
-    match = _CONTAINER_ID.fullmatch(full_id) if full_id else None
-    if full_id and match is None:
-        problems.append(
-            f"{full_name}: container {name} is left alone: its id {full_id[:100]!r} isn't a"
-            " runtime's name and 64 hexadecimal digits"
-        )
-    return Container(
-        name=name,
-        id=match["id"] if match else None,
-        running=isinstance(mapping(status.get("state")).get("running"), Mapping),
-        runtime=match["runtime"] if match else "",
-    )

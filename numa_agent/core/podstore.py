@@ -2,10 +2,11 @@
 
 https://kubernetes.io/docs/reference/using-api/api-concepts/#efficient-detection-of-changes
 
-A list may lack a pod that still runs: after a restore of etcd, or on an empty one, the server has
-lost it, and kubelet ends it in its own time. An ordinary pod leaves the server after its cgroup
-has gone. So a pod that a list lacks, without an event that says deleted, is held as long as its
-cgroup is there; its CPUs are nobody else's that long.
+A pod may run that the server doesn't have: after a restore of etcd, or on an empty one, it was
+lost, and whoever deletes a pod by force doesn't wait for its end. kubelet ends it in its own time,
+while an ordinary pod leaves the server after its cgroup has gone. So a pod that a list lacks, or
+an event says to be deleted, is held as long as its cgroup is there; its CPUs are nobody else's
+that long.
 """
 
 from collections.abc import Iterator, Mapping
@@ -26,6 +27,12 @@ from numa_agent.core.pods import Pod, PodRead, PodsRead, gathered
 
 _NAMED = 5
 
+_MOST_DELETED = 1024
+"""Where nobody can tell which pods have a cgroup, as without a hierarchy, none is kept for ever.
+
+kubelet runs 110 pods by default, and those that have ended are dropped at the next look.
+"""
+
 
 class TurnedBackError(ValueError):
     """The server says an older state than it said before: its etcd was restored or is another."""
@@ -35,7 +42,8 @@ class TurnedBackError(ValueError):
 class PodStore:
     """What is known of a node's pods at a resourceVersion.
 
-    `held` are pods that the last list lacked, by the uid in their cgroup's name. `pods` and `held`
+    `held` are pods that the server doesn't have any more, by the uid in their cgroup's name; of
+    those in `deleted` it said so itself, and the last list lacked the others. `pods` and `held`
     are the same objects as long as nothing that is read of a pod has changed. `turned` is the
     resourceVersion that the server went back from, None where it didn't.
     """
@@ -43,6 +51,7 @@ class PodStore:
     version: str
     pods: Mapping[Key, PodRead]
     held: Mapping[str, Pod] = field(default_factory=dict)
+    deleted: frozenset[str] = frozenset()
     turned: str | None = None
 
     def differs(self, other: "PodStore | None") -> bool:
@@ -66,11 +75,7 @@ class PodStore:
         key = key_of(item)
         if kind == "DELETED":
             return self._without(key, version)
-        read = read_entry(item)
-        if self.pods.get(key) == read:
-            return replace(self, version=version)
-        held = self.held if read.pod is None else _others(self.held, read.pod)
-        return replace(self, version=version, pods={**self.pods, key: read}, held=held)
+        return self._with(key, version, read_entry(item))
 
     def read(self, running: frozenset[str] | None) -> PodsRead:
         """The pods, with those held that have a cgroup; `running` is None where nobody knows."""
@@ -83,18 +88,58 @@ class PodStore:
             return self.held
         return {uid: pod for uid, pod in self.held.items() if uid in running}
 
+    def lost(self, running: frozenset[str] | None) -> Mapping[str, Pod]:
+        """Those of them that the server lost: nobody deleted them."""
+        held = self.still_held(running)
+        return {uid: pod for uid, pod in held.items() if uid not in self.deleted}
+
     def without_held(self, ended: frozenset[str]) -> "PodStore":
         """The same without the held pods of these uids."""
         if not self.held.keys() & ended:
             return self
-        held = {uid: pod for uid, pod in self.held.items() if uid not in ended}
-        return replace(self, held=held, turned=self.turned if held else None)
+        return self.with_held({uid: pod for uid, pod in self.held.items() if uid not in ended})
+
+    def _with(self, key: Key, version: str, read: PodRead) -> "PodStore":
+        known = self.pods.get(key)
+        if known == read:
+            return replace(self, version=version)
+        store = replace(self, version=version, pods={**self.pods, key: read})
+        if read.pod is None:
+            return store
+        before = None if known is None else known.pod
+        if before is not None and before.cgroup_uid != read.pod.cgroup_uid:
+            # It was deleted, and made anew under its name, without an event that told so.
+            store = store._holding(before)
+        return store.with_held(_others(store.held, read.pod))
 
     def _without(self, key: Key, version: str) -> "PodStore":
         if key not in self.pods:
             return replace(self, version=version)
         pods = {each: read for each, read in self.pods.items() if each != key}
-        return replace(self, version=version, pods=pods)
+        without = replace(self, version=version, pods=pods)
+        pod = self.pods[key].pod
+        if pod is None or _of_an_older(pod, pods):
+            return without
+        return without._holding(pod)
+
+    def _holding(self, pod: Pod) -> "PodStore":
+        """The same with a pod that was deleted, unless it had ended before."""
+        if pod.finished:
+            return self
+        deleted = self.deleted | {pod.cgroup_uid}
+        held = {**_others(self.held, pod), pod.cgroup_uid: pod}
+        if len(deleted) > _MOST_DELETED:
+            oldest = next(uid for uid in held if uid in deleted)
+            del held[oldest]
+        return replace(self, deleted=deleted).with_held(held)
+
+    def with_held(self, held: Mapping[str, Pod]) -> "PodStore":
+        """The same with these held pods."""
+        if held is self.held:
+            return self
+        deleted = self.deleted & held.keys()
+        turned = self.turned if held.keys() - deleted else None
+        return replace(self, held=held, deleted=deleted, turned=turned)
 
 
 def listed(pod_list: Document, before: PodStore | None) -> PodStore:
@@ -115,12 +160,13 @@ def listed(pod_list: Document, before: PodStore | None) -> PodStore:
         return PodStore(version=version, pods=pods)
     turned = before.version if went_back(before.version, version) else before.turned
     held = dict(_lacking(before, pods))
-    return PodStore(
+    store = PodStore(
         version=version,
         pods=before.pods if pods == before.pods else pods,
-        held=held,
-        turned=turned if held else None,
+        deleted=before.deleted,
+        turned=turned,
     )
+    return store.with_held(held)
 
 
 def lost_pods(held: Mapping[str, Pod], turned: str | None, version: str) -> tuple[Condition, ...]:
@@ -153,6 +199,15 @@ def _lacking(before: PodStore, pods: Mapping[Key, PodRead]) -> Iterator[tuple[st
         if pod.cgroup_uid not in here:
             yield pod.cgroup_uid, pod
     yield from ((uid, pod) for uid, pod in before.held.items() if uid not in here)
+
+
+def _of_an_older(pod: Pod, pods: Mapping[Key, PodRead]) -> bool:
+    """Whether a pod's cgroup is another one's that started before: then it was a false mirror."""
+    found = (read.pod for read in pods.values() if read.pod is not None)
+    return any(
+        each.cgroup_uid == pod.cgroup_uid and "" < each.started <= (pod.started or "~")
+        for each in found
+    )
 
 
 def _others(held: Mapping[str, Pod], pod: Pod) -> Mapping[str, Pod]:

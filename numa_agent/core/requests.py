@@ -9,7 +9,13 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 
 from numa_agent.core.documents import Document, items, mapping, text
-from numa_agent.core.node import amounts
+from numa_agent.core.node import amounts, native
+
+MOST_CONTAINERS = 256
+"""Of one pod: the API server takes thousands, and any that is kept costs memory."""
+
+_MOST_RESOURCES = 32
+"""That one container asks for; a request for none of what no node has is taken, too."""
 
 
 class Role(StrEnum):
@@ -77,16 +83,17 @@ NO_DEMANDS = Demands()
 
 def parse_demands(spec: Document) -> Demands:
     """The demands of a v1 PodSpec; what can't be read is taken as not asked for."""
-    containers = [
+    before, apps = items(spec.get("initContainers")), items(spec.get("containers"))
+    containers = [_demand(mapping(entry), Role.APP) for entry in apps[:MOST_CONTAINERS]]
+    containers[:0] = [
         _demand(mapping(entry), Role.SIDECAR if _stays(mapping(entry)) else Role.INIT)
-        for entry in items(spec.get("initContainers"))
+        for entry in before[: MOST_CONTAINERS - len(containers)]
     ]
-    containers += [_demand(mapping(entry), Role.APP) for entry in items(spec.get("containers"))]
     own = mapping(spec.get("resources"))
     return Demands(
         containers=tuple(containers),
         pod=_requests(own) if own else None,
-        pod_limits=amounts(own.get("limits")),
+        pod_limits=_bounded(amounts(own.get("limits"))),
         overhead=amounts(spec.get("overhead")) or None,
     )
 
@@ -100,13 +107,21 @@ def _demand(container: Document, role: Role) -> Demand:
         container=text(container.get("name")) or "?",
         role=role,
         requests=_requests(mapping(container.get("resources"))),
-        limits=amounts(mapping(container.get("resources")).get("limits")),
+        limits=_bounded(amounts(mapping(container.get("resources")).get("limits"))),
     )
 
 
 def _requests(resources: Document) -> Mapping[str, int]:
     # The API server fills in a request that only a limit gives; a recorded pod may lack it.
-    return {**amounts(resources.get("limits")), **amounts(resources.get("requests"))}
+    return _bounded({**amounts(resources.get("limits")), **amounts(resources.get("requests"))})
+
+
+def _bounded(found: Mapping[str, int]) -> Mapping[str, int]:
+    """The amounts, of very many names those of Kubernetes' own resources and what there is."""
+    if len(found) <= _MOST_RESOURCES:
+        return found
+    names = sorted(found, key=lambda name: (not native(name), not found[name], name))
+    return {name: found[name] for name in names[:_MOST_RESOURCES]}
 
 
 def _add(total: dict[str, int], more: Mapping[str, int]) -> None:

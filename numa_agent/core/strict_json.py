@@ -15,9 +15,10 @@ from numa_agent.core.quoting import cut, meant, shown
 
 Path = tuple[str | int, ...]
 
-MAX_LENGTH = 256 * 1024
-"""The longest text taken, in characters: all annotations of an object may have as many bytes
-(TotalAnnotationSizeLimitB in https://pkg.go.dev/k8s.io/apimachinery/pkg/api/validation)."""
+MAX_LENGTH = 32 * 1024
+"""The longest text taken, in characters: 512 CPUs, named one by one, in each of ten containers.
+
+All annotations of an object may have eight times as many, and they stay in memory."""
 
 MAX_DEPTH = 64
 _MAX_DIGITS = 18
@@ -104,7 +105,7 @@ class Value:
 def parse(text: str) -> Value:
     """The document that a text is. Raises JsonError with the line and column or the path."""
     if len(text) > MAX_LENGTH:
-        raise JsonError("", f"{len(text)} characters are more than {MAX_LENGTH}")
+        raise JsonError("", f"it is longer than {MAX_LENGTH} characters")
     if not text.strip():
         raise JsonError("", "it is empty")
     _check_depth(text)

@@ -13,7 +13,10 @@ AFTER_START = (0.2, 1.0, 10.0)
 """Seconds after a container's start, ascending."""
 
 EVERY = 30.0
-"""Seconds between two looks at everything."""
+"""Seconds between two looks at everything, where not each write of a set is told."""
+
+EVERY_TOLD = 120.0
+"""Where it is, as inotify does: passes look more often, unless they were made very seldom."""
 
 
 @dataclass(slots=True, kw_only=True)
@@ -54,6 +57,12 @@ class Looks:
         """Look no more at any but these, say those whose cgroups are there."""
         for key in self._keys.difference(keys):
             self.ended(key)
+
+    def all_seen(self, now: float, every: float) -> None:
+        """A pass has looked at all of them, so that the next look at everything is that far."""
+        self._every = every
+        if self._keys:
+            self._periodic = now + every
 
     def due(self, now: float) -> list[str]:
         """The keys to look at now, sorted; each look is given out once."""

@@ -10,7 +10,7 @@ from numa_agent.core.cpulist import CpuSet
 from numa_agent.core.kubelet import KubeletSettings
 from numa_agent.core.node import Node
 from numa_agent.core.pods import Pod
-from numa_agent.core.topology import Topology
+from numa_agent.core.topology import NumaNode, Topology
 
 Json = dict[str, object]
 
@@ -26,7 +26,8 @@ class View:
     Topology Manager, None where kubelet's own stand. `memory_zones` asks for zones of memory-only
     nodes as well. `fingerprint_method` is `all` or `with-exclusive-resources`. `fingerprint_pods`
     is the scheduler plugin's `informerMode`: `Dedicated` (its default) counts every pod that isn't
-    Pending, finished ones too, `Shared` only those that are Running.
+    Pending, finished ones too, `Shared` only those that are Running. `distances` are measured ones
+    from each node with CPUs or memory, None where the firmware's are told.
     """
 
     node: Node
@@ -45,6 +46,11 @@ class View:
     fingerprint_pods: str = "Dedicated"
     settings_known: bool = True
     conditions: tuple[Condition, ...] = ()
+    distances: Mapping[int, Mapping[int, int]] | None = None
+
+    def distances_of(self, node: NumaNode) -> Mapping[int, int] | None:
+        """A node's distances to others by their ids: measured ones, else the firmware's."""
+        return node.distances if self.distances is None else self.distances.get(node.id)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -7,6 +7,7 @@ which are replaced.
 import threading
 import time
 from collections.abc import Callable, Iterable
+from dataclasses import replace
 
 from numa_agent.core.binding_latency import BindingLatency
 from numa_agent.core.documents import Document
@@ -20,7 +21,8 @@ class Board:
     """The last report, the counts since the start, and the beat of the loop.
 
     `scheduler` is whose language is spoken, `period` the most seconds from one pass to the next,
-    `per_container` whether containers have series. `fatal` is what keeps it from being ready.
+    `per_container` whether containers have series. `fatal` is what keeps it from being ready,
+    `unsaid` why the log can't be written, which doesn't.
     `clock` never goes back and is that of the reports' times; `wall` is Unix time.
     """
 
@@ -38,6 +40,7 @@ class Board:
         self.clock = clock
         self.tally = Tally()
         self.fatal: str | None = None
+        self.unsaid: str | None = None
         self.per_container = False
         self._wall = wall
         self._latency = BindingLatency()
@@ -82,9 +85,12 @@ class Board:
         return liveness(self.clock(), self._beat, self.period)
 
     def ready(self) -> Health:
-        """Whether a full pass is done and nothing of the configuration is fatal."""
+        """Whether a full pass has looked at pods and nothing of the configuration is fatal."""
         tally = self.tally
-        return readiness(tally.report, tally.failure, self.fatal)
+        found = readiness(tally.report, tally.failure, self.fatal, looked=tally.looked)
+        return (
+            found if self.unsaid is None else replace(found, reasons=(*found.reasons, self.unsaid))
+        )
 
     def _take(self, tally: Tally) -> None:
         self.tally = tally.with_latency(self._latency.histogram)

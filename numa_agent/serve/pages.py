@@ -28,6 +28,8 @@ PATHS = {
 GUARDED = ("/metrics", "/statusz")
 """Paths that need a token where tokens are asked for; kubelet's probes have none."""
 
+_ASK = "who may get /statusz reads them here with a token, and the log has them"
+
 # Our own choice of two: the library's own answers a version that it doesn't know with itself.
 _TEXT = "text/plain; version=0.0.4; charset=utf-8"
 _OPENMETRICS = "application/openmetrics-text; version=1.0.0; charset=utf-8"
@@ -74,7 +76,7 @@ class Pages:
             case "/healthz":
                 return _probe(self._board.alive(), "alive", "not alive")
             case "/readyz":
-                return self._readiness()
+                return self._readiness(request)
             case "/statusz":
                 return _packed(self._status(), request)
             case "/":
@@ -91,10 +93,22 @@ class Pages:
         vary = ("Vary", "Accept, Accept-Encoding")
         return _packed(Answer(kind=kind, body=body, fields=(vary,)), request)
 
-    def _readiness(self) -> Answer:
+    def _readiness(self, request: Request) -> Answer:
         ready = self._board.ready()
         told = replace(ready, reasons=(*ready.reasons, *self._troubles()))
+        if told.reasons and not self._may_know_why(request):
+            told = replace(told, reasons=(f"reasons: {len(told.reasons)}; {_ASK}",))
         return _probe(told, "ready", "not ready")
+
+    def _may_know_why(self, request: Request) -> bool:
+        """Whether a probe's client may read names and errors: who may read the last report.
+
+        Everybody who is signed in may get a path /readyz, by Kubernetes' own roles.
+        """
+        if self._rule is None:
+            return True
+        authorization = request.fields.get("authorization", "")
+        return bool(authorization) and self._rule(authorization, "/statusz").refused is None
 
     def _status(self) -> Answer:
         tally = self._board.tally

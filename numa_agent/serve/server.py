@@ -8,21 +8,20 @@ from collections import Counter
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from http import HTTPStatus
+from selectors import EVENT_READ, BaseSelector, DefaultSelector
 
-from numa_agent.core.errors import SourceError
 from numa_agent.serve.answer import Answer, lines
 from numa_agent.serve.certificates import Certificates
 from numa_agent.serve.connection import close, read_head, send, shake_hands
 from numa_agent.serve.pages import PATHS
+from numa_agent.serve.places import PATIENCE_SECONDS, Client, Places, Waiting
 from numa_agent.serve.request import BadRequest, Request, parse_request
 
 CLIENT_SECONDS = 5.0
 """In which a client must have sent its head, and again in which it must have taken the answer."""
 
-MOST_AT_ONCE = 8
-BACKLOG = 64
-PATIENCE_SECONDS = 0.2
-"""How long a client waits while all places are taken, before the slowest other one is sent off."""
+TURN_SECONDS = 0.02
+"""Between two looks for a free place, while a client waits for one."""
 
 _LOG = logging.getLogger(__name__)
 
@@ -40,14 +39,17 @@ class Server:
         """Take a socket that listens already."""
         self._seconds = client_seconds
         self._listening = listening
+        listening.setblocking(False)
         self._handle = handle
         self._certificates = certificates
-        self._places = threading.BoundedSemaphore(MOST_AT_ONCE)
+        self._waiting = Waiting(client_seconds)
+        self._places = Places()
         self._lock = threading.Lock()
-        self._waited_for: dict[int, socket.socket] = {}
         self._counts: Counter[tuple[str, str]] = Counter()
         self._closed = False
-        self._thread = threading.Thread(target=self._accept, name="serve", daemon=True)
+        self._thread = threading.Thread(
+            target=self._run, args=(DefaultSelector(),), name="serve", daemon=True
+        )
 
     @property
     def port(self) -> int:
@@ -74,69 +76,97 @@ class Server:
         self._thread.join()
         self._listening.close()
 
-    def _accept(self) -> None:
-        while not self._closed:
-            try:
-                connection, _ = self._listening.accept()
-            except OSError as error:
-                if self._closed:
-                    return
-                # Too many open files, say: it passes, and to ask at once would keep a CPU busy.
-                _LOG.warning("can't take a connection: %s", error)
-                time.sleep(PATIENCE_SECONDS)
-                continue
-            if not self._placed(connection):
-                connection.close()
+    def _run(self, selector: BaseSelector) -> None:
+        with selector:
+            selector.register(self._listening, EVENT_READ)
+            while not self._closed:
+                self._turn(selector)
+            for client in self._waiting.all():
+                self._end(selector, client)
 
-    def _placed(self, connection: socket.socket) -> bool:
-        """Whether a connection is answered, in a thread of its own."""
-        while not self._places.acquire(timeout=PATIENCE_SECONDS):
-            if self._closed:
-                return False
-            self._send_off()
-        thread = threading.Thread(
-            target=self._serve, args=(connection,), name="request", daemon=True
-        )
+    def _turn(self, selector: BaseSelector) -> None:
+        """Take in what has come, and give a place to those who have said something."""
+        pause = self._waiting.seconds(time.monotonic())
+        if any(self._waiting.speaking()):
+            pause = TURN_SECONDS
+        found = [key for key, _ in selector.select(pause)]
+        for key in found:
+            if key.fileobj is not self._listening:
+                # What it says is its thread's to read.
+                selector.unregister(key.fileobj)
+                self._waiting.spoke(key.fd)
+        if any(key.fileobj is self._listening for key in found):
+            self._accept(selector)
+        for client in self._waiting.late(time.monotonic()):
+            self._end(selector, client)
+        self._place()
+
+    def _accept(self, selector: BaseSelector) -> None:
         try:
-            thread.start()
-        except RuntimeError as error:
-            _LOG.warning("can't answer a connection: %s", error)
-            self._places.release()
-            return False
-        return True
+            connection, address = self._listening.accept()
+        except BlockingIOError:
+            return  # its client has gone again
+        except OSError as error:
+            if self._closed:
+                return
+            # Too many open files, say: it passes, and to ask at once would keep a CPU busy.
+            _LOG.warning("can't take a connection: %s", error)
+            self._end(selector, self._waiting.greediest())
+            time.sleep(PATIENCE_SECONDS)
+            return
+        selector.register(connection, EVENT_READ)
+        client = Client(connection=connection, peer=str(address[0]))
+        self._end(selector, self._waiting.add(client))
 
-    def _send_off(self) -> None:
-        """End the connection whose client has kept us waiting longest, if one does."""
-        with self._lock:
-            slow = next(iter(self._waited_for.values()), None)
-            if slow is not None:
-                with suppress(OSError):
-                    # Not that of TLS, which would take away what its own thread is using.
-                    socket.socket.shutdown(slow, socket.SHUT_RDWR)
+    def _end(self, selector: BaseSelector, client: Client | None) -> None:
+        """Send off one that waits, without a word."""
+        if client is not None:
+            self._waiting.drop(client)
+            if not client.spoke:
+                selector.unregister(client.connection)
+            client.connection.close()
 
-    def _serve(self, connection: socket.socket) -> None:
+    def _place(self) -> None:
+        """Answer those for whom there is a place, each in a thread of its own."""
+        while (client := self._places.take(self._waiting.speaking())) is not None:
+            self._waiting.drop(client)
+            thread = threading.Thread(
+                target=self._serve, args=(client,), name="request", daemon=True
+            )
+            try:
+                thread.start()
+            except RuntimeError as error:
+                _LOG.warning("can't answer a connection: %s", error)
+                self._places.leave(client)
+                client.connection.close()
+        left = frozenset(each.peer for each in self._waiting.speaking())
+        if left:
+            self._places.send_off(left)
+
+    def _serve(self, client: Client) -> None:
         """Answer one connection; whatever is wrong with it ends with it."""
+        connection = client.connection
         try:
             if self._certificates is not None:
                 # From here on the socket is that of TLS alone.
                 connection = secure = self._certificates.context().wrap_socket(
                     connection, server_side=True, do_handshake_on_connect=False
                 )
-                self._wait_for(secure)
+                self._places.wait(client, secure)
                 shake_hands(secure, self._seconds)
-            self._wait_for(connection)
-            self._answer(connection)
+            self._places.wait(client, connection)
+            self._answer(client, connection)
             close(connection)
         except OSError:
             pass  # the client has gone, is too slow, or speaks no TLS
         except Exception:
             _LOG.exception("a request failed")
         finally:
-            self._wait_for(None)
+            self._places.wait(client, None)
             connection.close()
-            self._places.release()
+            self._places.leave(client)
 
-    def _answer(self, connection: socket.socket) -> None:
+    def _answer(self, client: Client, connection: socket.socket) -> None:
         request, with_body = None, True
         try:
             head = read_head(connection, self._seconds)
@@ -144,14 +174,14 @@ class Server:
                 return
             request = parse_request(head)
             with_body = request.wants_body
-            self._wait_for(None)
+            self._places.wait(client, None)
             answer = self._handled(request)
         except BadRequest as bad:
             answer = lines(bad.status, (str(bad),), *bad.fields)
         path = request.path if request is not None and request.path in PATHS else "other"
         with self._lock:
             self._counts[path, str(answer.status.value)] += 1
-        self._wait_for(connection)
+        self._places.wait(client, connection)
         send(connection, answer.bytes(time.time(), with_body=with_body), self._seconds)
 
     def _handled(self, request: Request) -> Answer:
@@ -160,29 +190,3 @@ class Server:
         except Exception:
             _LOG.exception("no answer to %s", request.path[:200])
             return lines(HTTPStatus.INTERNAL_SERVER_ERROR, ("the log says what went wrong",))
-
-    def _wait_for(self, connection: socket.socket | None) -> None:
-        """Say that this thread waits for its client on the connection, or that it doesn't."""
-        with self._lock:
-            self._waited_for.pop(threading.get_ident(), None)
-            if connection is not None:
-                self._waited_for[threading.get_ident()] = connection
-
-
-def listen(address: str, port: int) -> socket.socket:
-    """A socket that listens at an address, or at a name's first one. Raises SourceError."""
-    try:
-        found = socket.getaddrinfo(address, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
-        family, _, _, _, where = found[0]
-        return socket.create_server(
-            where,
-            family=family,
-            backlog=BACKLOG,
-            dualstack_ipv6=family == socket.AF_INET6 and where[0] == "::",
-        )
-    except (OSError, ValueError) as error:
-        why = getattr(error, "strerror", None) or error
-        raise SourceError(
-            f"can't serve metrics at {address}:{port}: {why}; set metrics to another address, or"
-            " off"
-        ) from error

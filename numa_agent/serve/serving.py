@@ -7,10 +7,11 @@ from prometheus_client.core import Metric
 from numa_agent.serve.access import Tokens
 from numa_agent.serve.board import Board
 from numa_agent.serve.certificates import Certificates
+from numa_agent.serve.listening import listen
 from numa_agent.serve.metrics import Metrics
 from numa_agent.serve.metrics.families import counter, one
 from numa_agent.serve.pages import Pages
-from numa_agent.serve.server import Server, listen
+from numa_agent.serve.server import Server
 
 
 def serve(

@@ -24,13 +24,15 @@ class Tally:
 
     `at` is by the clock that never goes back, `at_unix` Unix time; both are of the last report.
     `failure` is why the last pass gave no report. `held` says, by kind, when the server was last
-    seen to hold what was wanted, or the moment of the first try where it never was.
+    seen to hold what was wanted, or the moment of the first try where it never was. `looked` says
+    whether any pass knew the pods and kubelet's CPUs.
     """
 
     report: Report | None = None
     at: float = 0.0
     at_unix: float = 0.0
     failure: str | None = None
+    looked: bool = False
     passes: Mapping[str, int] = field(default_factory=dict)
     pass_seconds: Histogram = field(default_factory=lambda: Histogram.of(*PASS_BOUNDS))
     latency: Histogram = field(default_factory=lambda: Histogram.of(*BOUNDS))
@@ -52,6 +54,7 @@ class Tally:
             at=at,
             at_unix=at_unix,
             failure=None,
+            looked=self.looked or report.looked,
             passes=_plus(self.passes, "good" if report.good else "faulty"),
             pass_seconds=self.pass_seconds if seconds is None else self.pass_seconds.plus(seconds),
             source_errors=errors,

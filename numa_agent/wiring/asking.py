@@ -36,6 +36,18 @@ class _Question(Generic[T]):
         return self._values[0]
 
 
+def done_within(name: str, do: Callable[[], object], seconds: float) -> bool:
+    """Whether something was done in so many seconds; else it goes on beside us.
+
+    Raises whatever it raises in that time.
+    """
+    question = _Question(name, do)
+    if not question.done.wait(seconds):
+        return False
+    question.answer()
+    return True
+
+
 class Patient(Generic[T]):
     """Reads a source, and waits `seconds` for it at most; then it is a source that failed.
 

@@ -19,6 +19,7 @@ from numa_agent.host.recorded import RecordedKernel, is_recorded
 from numa_agent.serve.board import Board
 from numa_agent.wiring import serving
 from numa_agent.wiring.errands import Errands
+from numa_agent.wiring.heap import giving_back
 from numa_agent.wiring.lock import only_one
 from numa_agent.wiring.map import asking_nvml
 from numa_agent.wiring.passes import cgroup_root, ports_of, reaching, with_settings
@@ -39,11 +40,11 @@ def run_on(reload: Reload, tell: Tell, say: Callable[[str], None]) -> None:
     another agent runs on the node, or something that is needed can't be started.
     """
     config = reload.config
-    waiting = Waiting()
-    waiting.end_at_signals()
     threading.excepthook = end_process
     board = Board(period=config.pass_seconds * 1.5, scheduler=config.scheduler)
     with ExitStack() as stack:
+        waiting = stack.enter_context(Waiting())
+        waiting.end_at_signals()
         if not is_recorded(config.host_root):
             node_name(config)
             stack.enter_context(only_one(config.lock_path))
@@ -53,8 +54,11 @@ def run_on(reload: Reload, tell: Tell, say: Callable[[str], None]) -> None:
 
 def end_process(error: threading.ExceptHookArgs) -> None:
     """End with a message: kubelet starts a process again, a thread that died nobody does."""
-    threading.__excepthook__(error)
-    os._exit(70)
+    try:
+        threading.__excepthook__(error)
+    finally:
+        # Where the message can't be written, too.
+        os._exit(70)
 
 
 class _Daemon:
@@ -89,13 +93,14 @@ class _Daemon:
             ports.clock,
             ports.sources.cpu_state.read,
             self._news,
+            ports.memory,
         )
 
     def run(self, tell: Tell) -> None:
         """Go on until it is time to end."""
         run_forever(
             self._ports,
-            tell=serving.told(self._board, tell),
+            tell=giving_back(serving.told(self._board, tell)),
             wait=self._wait,
             random=random.random,
             binder=self._binder,

@@ -6,12 +6,22 @@ from contextlib import contextmanager
 from numa_agent.config import Config, read_overrides
 from numa_agent.core.assembly import assemble
 from numa_agent.core.devices import GUEST_DRIVERS, NVIDIA, DeviceKind, device_kind
+from numa_agent.core.errors import SourceError
 from numa_agent.core.facts import PciFacts
-from numa_agent.core.nvml import NvmlAnswers
+from numa_agent.core.nvml import NvmlAnswers, NvmlCondition
 from numa_agent.core.overrides import Overrides
 from numa_agent.core.topology import Topology
 from numa_agent.host.recorded import is_recorded
 from numa_agent.host.sysfs import read_facts
+from numa_agent.wiring.asking import Patient, done_within
+
+CLOSE_SECONDS = 0.3
+"""For the driver to let go at the end."""
+
+_HANGS = (
+    "NVML hasn't answered yet, and GPUs are told by sysfs alone until it does: the driver starts"
+    " GPUs, which takes long without persistence mode, or hangs; look for NVRM in the kernel's log"
+)
 
 AskNvml = Callable[[bool], NvmlAnswers | None]
 """Asks NVML, told whether GPUs are expected; None where there is nobody to ask."""
@@ -61,4 +71,27 @@ def asking_nvml(config: Config) -> Iterator[AskNvml]:
     try:
         yield lambda expected: session.answers(expected=expected)
     finally:
-        session.close()
+        # A driver that hangs mustn't keep the process from its end.
+        done_within("nvml-close", session.close, CLOSE_SECONDS)
+
+
+def patient(ask: AskNvml, seconds: float) -> AskNvml:
+    """What waits for NVML for so many seconds at most, and says so in a condition.
+
+    A call into a driver that hangs can't be ended. It is waited for beside the passes, and no
+    other is made meanwhile; what it says late is what it would say then.
+    """
+    expecting = [False]
+    read = Patient("NVML", lambda: ask(expecting[0]), seconds=seconds, late=True)
+
+    def answer(expected: bool) -> NvmlAnswers | None:
+        expecting[0] = expected
+        try:
+            return read()
+        except SourceError:
+            condition = NvmlCondition(code="nvml-no-answer", message=_HANGS)
+            return NvmlAnswers(
+                driver_version=None, nvml_version=None, gpus=(), conditions=(condition,)
+            )
+
+    return answer

@@ -129,7 +129,11 @@ def with_settings(ports: Ports, config: Config) -> Ports:
         sources=replace(ports.sources, trusted_managers=config.trusted_managers),
         render=rendering(config, language(config.scheduler)),
         lift_quota=config.lift_quota,
-        options=Options(mems=Mems(config.mems), share=config.shared_pods),
+        options=Options(
+            mems=Mems(config.mems),
+            share=config.shared_pods,
+            borrow=config.scheduler == "koordinator",
+        ),
         period=float(config.pass_seconds),
     )
 

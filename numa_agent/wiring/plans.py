@@ -1,16 +1,22 @@
 """What a pass would write, and what would take it back, by the pass's own reading."""
 
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import ExitStack
 from dataclasses import dataclass
 
 from numa_agent.agent import Planned, binding, bound_of, planned_of, read_all
 from numa_agent.config import Config, ConfigError
-from numa_agent.core.cpusets import Step, restore_steps
+from numa_agent.core.cpusets import BIND, Step, restore_steps
 from numa_agent.core.errors import GoneError, SourceError
 from numa_agent.core.pods import Pod
 from numa_agent.core.report import Write
+from numa_agent.host.recorded import is_recorded
+from numa_agent.wiring.lock import TakenError, only_one
 from numa_agent.wiring.map import asking_nvml
 from numa_agent.wiring.passes import ports_of, reaching
+from numa_agent.wiring.sources import node_name
+
+_OPTED_OUT = "opted-out"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -45,9 +51,15 @@ def restore_once(config: Config, pod_name: str | None) -> Restored:
 
     kubelet's static CPU manager keeps its pods and containers, and pods that are somebody else's
     are left alone; one that opted out is restored where it is named. Nothing is written while
-    kubelet's state isn't known. Raises ConfigError where no such pod runs here.
+    kubelet's state isn't known. Raises ConfigError where no such pod runs here, and SourceError
+    where an agent runs here that would bind a pod again: one that opted out it leaves alone.
     """
-    with asking_nvml(config) as ask, reaching(config) as cluster:
+    with ExitStack() as stack:
+        busy = _busy(config, stack)
+        if busy is not None and pod_name is None:
+            raise busy
+        ask = stack.enter_context(asking_nvml(config))
+        cluster = stack.enter_context(reaching(config))
         ports = ports_of(config, ask, cluster, None)
         now = read_all(ports.sources)
         failures = now.failures
@@ -55,6 +67,8 @@ def restore_once(config: Config, pod_name: str | None) -> Restored:
         if planned is None:
             return Restored(writes=(), untouched={}, failures=tuple(failures))
         chosen = _chosen(planned.inputs.pods, pod_name)
+        if busy is not None and not _opted_out(planned, chosen):
+            raise busy
         writes: list[Write] = []
         untouched: dict[str, str] = {}
         for pod in chosen:
@@ -64,6 +78,29 @@ def restore_once(config: Config, pod_name: str | None) -> Restored:
                 continue
             writes += _written(ports.cpusets, steps)
     return Restored(writes=tuple(writes), untouched=untouched, failures=tuple(failures))
+
+
+def _busy(config: Config, stack: ExitStack) -> SourceError | None:
+    """Keep agents from starting until the stack ends; why not, where one runs already."""
+    if is_recorded(config.host_root):
+        return None
+    node_name(config)
+    try:
+        stack.enter_context(only_one(config.lock_path))
+    except TakenError as error:
+        found = SourceError(
+            f"what is taken back now would be bound again at once: {error}. In a cluster, apply"
+            " the component `restore` in place of the agent (docs/upgrade-and-uninstall.md), or"
+            f' opt one pod out by the annotation {BIND}: "off" and name it with --pod'
+        )
+        found.__cause__ = error
+        return found
+    return None
+
+
+def _opted_out(planned: Planned, chosen: Iterable[Pod]) -> bool:
+    out = {each.pod.uid for each in planned.desired.left_alone if each.code == _OPTED_OUT}
+    return all(pod.uid in out for pod in chosen)
 
 
 def _chosen(pods: Iterable[Pod], name: str | None) -> list[Pod]:
@@ -80,7 +117,7 @@ def _chosen(pods: Iterable[Pod], name: str | None) -> list[Pod]:
 def _steps(planned: Planned, pod: Pod, *, named: bool) -> tuple[Step, ...] | str:
     """The writes that restore a pod, or why there are none."""
     alone = next((each for each in planned.desired.left_alone if each.pod.uid == pod.uid), None)
-    if alone is not None and not (named and alone.code == "opted-out"):
+    if alone is not None and not (named and alone.code == _OPTED_OUT):
         return alone.message.removeprefix(f"pod {pod.full_name} ")
     inputs = planned.inputs
     if inputs.kubelet is not None and pod.cgroup_uid in inputs.kubelet.by_pod:

@@ -28,9 +28,19 @@ def told(board: Board, tell: Tell) -> Tell:
             board.wrote(found.writes)
         else:
             board.failed(str(found))
-        tell(found)
+        logged(board, lambda: tell(found))
 
     return both
+
+
+def logged(board: Board, tell: Callable[[], None]) -> None:
+    """Write to the log; where that fails, those who probe hear of it, and all else goes on."""
+    try:
+        tell()
+    except OSError as error:
+        board.unsaid = f"the log can't be written: {error.strerror or error}"
+    else:
+        board.unsaid = None
 
 
 def counted(send: Send, board: Board) -> Send:

@@ -1,13 +1,18 @@
 """The configuration of a running agent, and what a change of its file changes."""
 
 from collections.abc import Callable
+from functools import partial
 
 from numa_agent.config import Config
 from numa_agent.config.reload import Reload, Reloaded
 from numa_agent.serve.board import Board
+from numa_agent.wiring.serving import logged
 
 PENDING_SECONDS = 1.0
 """Until a file that is being written is looked at again."""
+
+LOOK_SECONDS = 2.0
+"""Until the file is looked at again, which costs one stat; kubelet takes a minute to swap it."""
 
 
 class Following:
@@ -26,7 +31,7 @@ class Following:
 
     def patience(self, seconds: float) -> float:
         """The seconds to wait at most, where so many were wanted."""
-        return min(seconds, PENDING_SECONDS) if self._reload.pending else seconds
+        return min(seconds, PENDING_SECONDS if self._reload.pending else LOOK_SECONDS)
 
     def look(self) -> bool:
         """Look at the file; whether something else holds now."""
@@ -37,7 +42,7 @@ class Following:
         self._board.per_container = found.config.metrics_containers
         self._board.period = found.config.pass_seconds * 1.5
         for said in _sentences(found):
-            self._say(said)
+            logged(self._board, partial(self._say, said))
         return bool(found.changed)
 
 

@@ -19,7 +19,7 @@ from numa_agent.host.kubelet import read_cpu_state, read_memory_state, read_sett
 from numa_agent.host.recorded import is_recorded, read_answer
 from numa_agent.host.sysfs.free import read_free_memory
 from numa_agent.wiring.asking import Patient, Seldom
-from numa_agent.wiring.map import AskNvml, assembled
+from numa_agent.wiring.map import AskNvml, assembled, patient
 
 if TYPE_CHECKING:
     from numa_agent.cluster.api import Cluster
@@ -32,7 +32,7 @@ NODE_SECONDS = 300.0
 """A Node's resources change seldom, and the API server has many to ask it."""
 
 PATIENCE = 2.0
-"""Seconds to wait for kubelet and the API server: no container waits longer for its CPUs."""
+"""Seconds to wait for kubelet, the API server and NVML: no container waits longer for its CPUs."""
 
 
 def sources(
@@ -79,7 +79,7 @@ def sources(
         )
     return _of_files(
         config,
-        ask,
+        patient(ask, PATIENCE),
         node=_seldom("node", node),
         pods=watched.pods,
         configz=_seldom("kubelet's configz", configz),

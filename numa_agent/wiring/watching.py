@@ -6,7 +6,7 @@ from pathlib import Path
 
 from numa_agent.core.errors import SourceError
 from numa_agent.host.cgroups import CpusetTree
-from numa_agent.host.watch import Kind, Role, Watch
+from numa_agent.host.watch import Event, Kind, Role, Watch
 
 WAIT_SECONDS = 3600.0
 
@@ -22,6 +22,8 @@ class CgroupWatch:
         self._tree = tree
         self._states = states
         self._stale = False
+        self._root: Path | None = None
+        self._places: dict[str, Path] = {}
         self._wake = wake
         self._watch = Watch()
         self._lock = threading.Lock()
@@ -34,12 +36,18 @@ class CgroupWatch:
         mount = self._mount()
         if mount is None:
             return
-        wanted = {mount / path for path in paths}
-        for path in sorted(wanted):
-            self._watch.follow(path, Role.CGROUP)
+        known = self._places
+        # The same objects again: making hundreds of paths takes longer than the system calls.
+        self._places = {
+            path: known[path] if path in known and self._root == mount else mount / path
+            for path in sorted(set(paths))
+        }
+        self._root = mount
+        for place in self._places.values():
+            self._watch.follow(place, Role.CGROUP)
         self._watch.follow(self._states, Role.STATE)
-        for path in self._watch.followed - wanted - {self._states}:
-            self._watch.forget(path)
+        for place in self._watch.followed.difference(self._places.values(), (self._states,)):
+            self._watch.forget(place)
 
     def changed(self) -> frozenset[str]:
         """The cgroups in which something happened since it was asked last."""
@@ -82,11 +90,10 @@ class CgroupWatch:
             events = self._watch.events(WAIT_SECONDS)
             mount = self._mount()
             found = {
-                str(event.path.relative_to(mount))
+                str(path.relative_to(mount))
                 for event in events
-                if mount is not None
-                and event.kind is not Kind.GONE
-                and event.path.is_relative_to(mount)
+                if mount is not None and event.path.is_relative_to(mount)
+                for path in _touched(event)
             }
             stale = any(
                 event.path == self._states and event.kind is Kind.WRITTEN for event in events
@@ -103,3 +110,10 @@ class CgroupWatch:
             return Path(self._tree.mount().path)
         except SourceError:
             return None
+
+
+def _touched(event: Event) -> tuple[Path, ...]:
+    """The cgroups to look at: a new one may have the name of one that has gone."""
+    if event.kind is Kind.GONE:
+        return ()
+    return (event.path, event.target) if event.kind is Kind.CREATED else (event.path,)

@@ -44,12 +44,12 @@ def patch(plane: ControlPlane, path: str, content: dict[str, object]) -> None:
 
 
 def annotate(plane: ControlPlane, name: str, value: str) -> None:
-    patch(plane, name, {"metadata": {"annotations": {"a": value}}})
+    patch(plane, name, {"metadata": {"annotations": {"cpuset": value}}})
 
 
 def annotation(agent: Following, name: str) -> str | None:
     pods = {pod.name: pod for pod in agent.watch.pods().pods}
-    return pods[name].annotations.get("a") if name in pods else None
+    return pods[name].annotations.get("cpuset") if name in pods else None
 
 
 def user(plane: ControlPlane, name: str) -> Path:
@@ -108,6 +108,7 @@ def test_pods_that_come_change_and_go_are_heard_of_with_one_list_and_one_watch(
         eventually(lambda: agent.knows("w-new", "w-old"))
         annotate(control_plane, "w-new", "b")
         eventually(lambda: annotation(agent, "w-new") == "b")
+        agent.running[0] = frozenset()
         remove(control_plane, "w-old")
         eventually(lambda: agent.knows("w-new"))
         assert len(agent.woken) == 4
@@ -269,9 +270,9 @@ def test_a_server_with_an_older_state_is_believed_but_for_what_runs(own: Control
         uid = make_pod(own, "p2", "n")
         for number in range(60):
             make_pod(own, f"filler-{number}", "elsewhere")
+        agent.running[0] = frozenset({uid})
         remove(own, "p1")
         eventually(lambda: agent.knows("p2"))
-        agent.running[0] = frozenset({uid})
         own.halt()
         own.load(older)
         own.resume()

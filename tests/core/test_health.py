@@ -66,6 +66,20 @@ def test_sources_that_fail_are_told_once_each_and_leave_it_ready() -> None:
     )
 
 
+def test_an_agent_that_never_knew_the_pods_is_not_ready() -> None:
+    """Else a rollout whose rights are missing would go on through all nodes."""
+    blind = replace(DOWN, looked=False)
+    found = readiness(blind, None, None, looked=False)
+    assert not found.good
+    assert found.reasons[0] == "no pass has known the pods and their CPUs yet"
+    assert set(readiness(DOWN, None, None).reasons) < set(found.reasons)
+    assert not readiness(blind, None, None).good
+
+
+def test_one_that_knew_them_once_stays_ready() -> None:
+    assert readiness(replace(DOWN, looked=False), None, None, looked=True).good
+
+
 def test_a_later_pass_without_a_map_is_told_and_leaves_it_ready() -> None:
     assert readiness(GOOD, "no map", None) == Health(good=True, reasons=("no map",))
 

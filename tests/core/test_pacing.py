@@ -19,7 +19,7 @@ FAILURES = [
     Outcome.THROTTLED,
     Outcome.UNAVAILABLE,
 ]
-HOPELESS = [Outcome.TOO_LARGE, Outcome.REFUSED]
+TURNED_DOWN = [Outcome.TOO_LARGE, Outcome.REFUSED]
 PACE = Pace()
 
 
@@ -172,16 +172,27 @@ def test_an_absurd_wait_is_obeyed_for_an_hour_only() -> None:
     assert len(one.tries) == 3
 
 
-@pytest.mark.parametrize("outcome", HOPELESS)
-def test_what_is_refused_is_not_sent_again_until_it_is_other_content(outcome: Outcome) -> None:
+@pytest.mark.parametrize("outcome", TURNED_DOWN)
+def test_what_is_turned_down_waits_long_and_other_content_does_not(outcome: Outcome) -> None:
     one = day(lambda content: said(outcome if content == "bad" else Outcome.CREATED))
     passes(one, 7200, "bad")
-    assert [content for _, content in one.tries] == ["bad"]
+    assert all(gap >= PACE.most for gap in one.gaps)
+    tries = len(one.tries)
     passes(one, 7260, "good")
-    assert [content for _, content in one.tries] == ["bad", "good"]
+    assert [content for _, content in one.tries][tries:] == ["good"]
 
 
-@pytest.mark.parametrize("outcome", HOPELESS)
+@pytest.mark.parametrize("outcome", TURNED_DOWN)
+def test_what_is_turned_down_is_tried_again_since_a_policy_may_change(outcome: Outcome) -> None:
+    cured = 3600.0
+    one = day(lambda _: said(outcome if one.now < cured else Outcome.CREATED))
+    passes(one, cured + 2 * PACE.most + 60, "same")
+    assert one.pacer.due(one.now) is None
+    last, _ = one.tries[-1]
+    assert cured <= last <= cured + 2 * PACE.most + 60
+
+
+@pytest.mark.parametrize("outcome", TURNED_DOWN)
 def test_ever_new_content_that_is_refused_is_sent_ever_less(outcome: Outcome) -> None:
     one = day(lambda _: said(outcome))
     for second in range(3600):

@@ -43,14 +43,14 @@ def only(*documents: object) -> Pod:
 
 
 def test_a_pod_is_what_the_api_says_of_it() -> None:
-    pod = only(document(annotations={"a": "b"}))
+    pod = only(document(annotations={"cpuset": "{}", "a": "b"}))
     assert (pod.full_name, pod.uid, pod.phase, pod.qos) == (
         "shop/p",
         UID,
         "Running",
         QosClass.BURSTABLE,
     )
-    assert pod.annotations == {"a": "b"}
+    assert pod.annotations == {"cpuset": "{}"}
     (container,) = pod.containers
     assert (container.name, container.id, container.running) == (
         "app",
@@ -115,16 +115,49 @@ def test_a_config_s_hash_in_the_form_of_a_uid_is_none() -> None:
     assert "is no configuration's hash" in answer.problems[0]
 
 
-def test_of_pods_that_name_one_cgroup_by_their_annotations_none_is_taken() -> None:
+@pytest.mark.parametrize("started", ["", "2026-03-02T08:10:00Z"])
+def test_of_pods_that_name_one_cgroup_none_is_taken_while_nobody_can_tell_whose_it_is(
+    started: str,
+) -> None:
     hashed = {"kubernetes.io/config.hash": HASH, "kubernetes.io/config.mirror": HASH}
     other = UID.replace("a", "b")
-    two = read(document("a", annotations=hashed), document("b", annotations=hashed, uid=other))
+    two = read(
+        document("a", annotations=hashed, startTime=started),
+        document("b", annotations=hashed, uid=other, startTime=started),
+    )
     assert two.pods == ()
     assert [problem.split(" is left out")[0] for problem in two.problems] == [
         "pod shop/a",
         "pod shop/b",
     ]
-    # Only what lives can clash.
+    # One of them holds what nobody knows.
+    assert two.left_out
+
+
+@pytest.mark.parametrize("false", ["", "2026-03-02T08:10:01Z"])
+@pytest.mark.parametrize("turned", [False, True])
+def test_a_false_mirror_takes_nothing_from_the_pod_that_kubelet_started(
+    false: str, turned: bool
+) -> None:
+    hashed = {"kubernetes.io/config.hash": HASH, "kubernetes.io/config.mirror": HASH}
+    true = document("z", annotations=hashed)
+    other = document("a", annotations=hashed, uid=UID.replace("a", "b"), startTime=false)
+    answer = read(*((other, true) if turned else (true, other)))
+    assert [each.name for each in answer.pods] == ["z"]
+    assert [problem.split(" is left out")[0] for problem in answer.problems] == ["pod shop/a"]
+    # Whose cgroup it is is known, and the other has none.
+    assert not answer.left_out
+
+
+def test_a_mirror_takes_nothing_from_a_pod_with_that_uid() -> None:
+    hashed = {"kubernetes.io/config.hash": HASH, "kubernetes.io/config.mirror": HASH}
+    early = document("a", annotations=hashed, startTime="2020-01-01T00:00:00Z")
+    answer = read(early, document("z", uid=HASH))
+    assert [each.name for each in answer.pods] == ["z"]
+
+
+def test_pods_that_have_ended_clash_with_none() -> None:
+    hashed = {"kubernetes.io/config.hash": HASH, "kubernetes.io/config.mirror": HASH}
     ended = document("a", annotations=hashed, phase="Failed")
     assert [each.name for each in read(ended, document("b", annotations=hashed)).pods] == [
         "a",

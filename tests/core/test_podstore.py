@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from numa_agent.core.pod_entries import Entry, entry_of
+from numa_agent.core.pod_entries import entry, listed_entry
 from numa_agent.core.pods import parse_pods
 from numa_agent.core.podstore import PodStore, TurnedBackError, listed, lost_pods
 from tests.cluster.pod_server import UID, pod, pod_list
@@ -53,19 +53,24 @@ def test_a_list_that_says_the_same_is_the_same_object() -> None:
     assert after.version == "20"
 
 
-def test_only_who_owns_annotations_is_kept_of_the_managed_fields() -> None:
+def test_only_who_owns_annotations_that_decide_is_kept_of_the_managed_fields() -> None:
     annotations: Any = {
-        "f:metadata": {"f:annotations": {".": {}, "f:a": {}}, "f:labels": {"f:b": {}}}
+        "f:metadata": {
+            "f:annotations": {".": {}, "f:a": {}, "f:cpuset": {}},
+            "f:labels": {"f:b": {}},
+        }
     }
+    others: Any = {"f:metadata": {"f:annotations": {".": {}, "f:a": {}}}}
     fields = [
         {"manager": "kubelet", "subresource": "status", "fieldsV1": {"f:status": {}}},
         {"manager": "x", "operation": "Update", "time": "2026", "fieldsV1": annotations},
+        {"manager": "z", "operation": "Apply", "fieldsV1": others},
         "odd",
         {"manager": "y", "fieldsV1": {"f:metadata": []}},
     ]
     store = listed(pod_list(10, pod(1, managedFields=fields)), None)
     (found,) = store.read(None).pods
-    kept: Any = {"f:metadata": {"f:annotations": {".": {}, "f:a": {}}}}
+    kept: Any = {"f:metadata": {"f:annotations": {"f:cpuset": {}}}}
     assert found.managed_fields == ({"manager": "x", "operation": "Update", "fieldsV1": kept},)
 
 
@@ -73,7 +78,10 @@ def test_a_pod_that_is_made_anew_under_its_name_replaces_the_old_one() -> None:
     store = listed(pod_list(10, pod(1)), None)
     anew = pod(1, 12, uid=UID.format(99))
     store = store.after(event("ADDED", anew))
-    assert [each.uid for each in store.read(None).pods] == [UID.format(99)]
+    assert [each.uid for each in store.read(frozenset()).pods] == [UID.format(99)]
+    # As long as the old one's cgroup is there, its CPUs are its own.
+    both = store.read(frozenset({UID.format(1), UID.format(99)})).pods
+    assert {each.uid for each in both} == {UID.format(1), UID.format(99)}
 
 
 @pytest.mark.parametrize("kind", ["ADDED", "MODIFIED", "DELETED", "BOOKMARK"])
@@ -105,7 +113,7 @@ def test_what_is_held_stays_so_over_further_lists_and_events() -> None:
     store = listed(pod_list(20), store)
     store = store.after(event("ADDED", pod(2, 21)))
     store = store.after(event("DELETED", pod(2, 22)))
-    assert names(store, None) == ["p1"]
+    assert names(store, frozenset({UID.format(1)})) == ["p1"]
     assert store.turned == "10"
 
 
@@ -132,9 +140,55 @@ def test_a_new_mirror_of_a_static_pod_stands_for_the_held_one(how: str) -> None:
     assert read.problems == ()
 
 
-def test_a_deleted_pod_is_not_held() -> None:
-    store = listed(pod_list(10, pod(1)), None).after(event("DELETED", pod(1, 11)))
+def test_a_pod_deleted_by_force_is_held_as_long_as_it_has_a_cgroup() -> None:
+    """The server's word comes at once, and kubelet ends its processes in its own time."""
+    before = listed(pod_list(10, pod(1), pod(2)), None)
+    store = before.after(event("DELETED", pod(1, 11)))
+    running = frozenset({UID.format(1), UID.format(2)})
+    assert names(store, running) == ["p1", "p2"]
+    assert names(store, running - {UID.format(1)}) == ["p2"]
+    # Nobody lost it, whatever a list lacks later.
+    assert lost_pods(store.lost(running), store.turned, store.version) == ()
+    again = listed(pod_list(12, pod(2)), store)
+    assert (names(again, running), again.lost(running)) == (["p1", "p2"], {})
+    ended = again.without_held(frozenset({UID.format(1)}))
+    assert (ended.held, ended.deleted) == ({}, frozenset())
+
+
+def test_what_was_deleted_is_told_apart_from_what_the_server_lost() -> None:
+    store = listed(pod_list(10, pod(1), pod(2)), None).after(event("DELETED", pod(1, 11)))
+    store = listed(pod_list(5), store)
+    assert names(store, None) == ["p1", "p2"]
+    assert [each.name for each in store.lost(None).values()] == ["p2"]
+    assert store.turned == "11"
+    assert store.without_held(frozenset({UID.format(2)})).turned is None
+
+
+def test_a_static_pod_s_deleted_mirror_is_held_until_the_next_one_comes() -> None:
+    store = listed(pod_list(10, mirror(1)), None).after(event("DELETED", mirror(1, 11)))
+    assert names(store, frozenset({HASH})) == ["p1"]
+    store = store.after(event("ADDED", mirror(2, 12)))
+    assert names(store, frozenset({HASH})) == ["p2"]
+    assert store.held == {}
+
+
+def test_a_finished_pod_that_is_deleted_is_not_held() -> None:
+    finished = pod(1, 11)
+    finished["status"]["phase"] = "Failed"
+    store = listed(pod_list(10, finished), None).after(event("DELETED", finished))
     assert (names(store, None), store.held) == ([], {})
+
+
+def test_where_nobody_can_tell_what_runs_deleted_pods_are_kept_in_a_bounded_number() -> None:
+    store = listed(pod_list(10, pod(9999)), None)
+    store = listed(pod_list(11), store)
+    for number in range(1100):
+        version = 20 + 2 * number
+        store = store.after(event("ADDED", pod(number, version)))
+        store = store.after(event("DELETED", pod(number, version + 1)))
+    assert len(store.held) == 1025
+    assert {UID.format(9999), UID.format(1099)} <= store.held.keys()
+    assert UID.format(0) not in store.held
 
 
 def test_lost_pods_are_named_up_to_a_few() -> None:
@@ -192,22 +246,39 @@ def test_events_lead_to_the_state_that_a_list_would_have_given(
             elif old.get(number) != new[number]:
                 kind = "MODIFIED" if number in old else "ADDED"
                 store = store.after(event(kind, item(number, new[number], version)))
-    assert store.read(None) == listed(whole(states[-1], version), None).read(None)
+    ended = frozenset[str]()
+    assert store.read(ended) == listed(whole(states[-1], version), None).read(ended)
 
 
 def test_a_list_decoded_pod_by_pod_is_the_same_list() -> None:
     document = pod_list(10, pod(1), mirror(2), {}, {"metadata": {}, "spec": [], "status": None})
-    lookalike: Any = {"metadata": {}, "spec": {}, "status": {}}
-    document["items"][0]["spec"]["volumes"] = [{"ephemeral": lookalike}]
-    hooked = json.loads(json.dumps(document), object_hook=entry_of)
-    assert isinstance(hooked["items"][0], Entry)
-    assert listed(hooked, None) == listed(document, None)
+    pods = [listed_entry(json.dumps(each).encode()) for each in document["items"]]
+    assert listed({**document, "items": pods}, None) == listed(document, None)
 
 
-def test_a_list_that_is_itself_taken_for_a_pod_is_no_list() -> None:
-    """Whole pods become Entries wherever they are; the reader must not stumble over one."""
-    odd = {**pod_list(10), "spec": {}, "status": {}}
-    assert isinstance(entry_of(odd), Entry)
-    hooked = json.loads(json.dumps({**pod_list(10), "metadata": odd}), object_hook=entry_of)
-    with pytest.raises(ValueError, match="resourceVersion"):
-        listed(hooked, None)
+def test_a_pod_that_is_too_long_to_be_read_is_left_out_and_keeps_its_cpus() -> None:
+    before = listed(pod_list(10, pod(1), pod(2)), None)
+    store = listed({**pod_list(20), "items": [listed_entry(None), entry(pod(2))]}, before)
+    assert names(store, frozenset({UID.format(1)})) == ["p1", "p2"]
+    read = store.read(None)
+    assert read.left_out
+    assert "longer than any object should be" in read.problems[0]
+
+
+def test_a_false_mirror_that_is_deleted_leaves_the_true_one_alone() -> None:
+    false = mirror(5)
+    del false["status"]["startTime"]
+    store = listed(pod_list(10, mirror(4), false), None)
+    after = store.after(
+        event("DELETED", {**false, "metadata": {**false["metadata"], "resourceVersion": "11"}})
+    )
+    read = after.read(frozenset({HASH}))
+    assert ([each.name for each in read.pods], read.problems, read.left_out) == (["p4"], (), False)
+
+
+def test_a_true_mirror_that_is_deleted_keeps_its_cpus_beside_a_false_one() -> None:
+    false = mirror(5)
+    del false["status"]["startTime"]
+    store = listed(pod_list(10, mirror(4), false), None)
+    after = store.after(event("DELETED", mirror(4, 11)))
+    assert names(after, frozenset({HASH})) == ["p4"]

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from hypothesis import given
 from hypothesis import strategies as st
 
-from numa_agent.core.verifying import AFTER_START, EVERY, Looks
+from numa_agent.core.verifying import AFTER_START, EVERY, EVERY_TOLD, Looks
 
 KEYS = st.sampled_from(["a", "b", "c"])
 
@@ -127,3 +127,30 @@ def test_every_container_gets_each_look_in_time_and_none_before_its_start_or_aft
         assert len(own) >= len(AFTER_START)
         periods = (watchman.now - start) / EVERY
         assert periods - 1 <= len(looks) - len(AFTER_START) <= periods + 1
+
+
+def test_what_a_pass_has_looked_at_waits_from_then_on() -> None:
+    looks = Looks()
+    looks.started(0, "a")
+    assert looks.due(20) == ["a"]
+    looks.all_seen(20, EVERY)
+    assert looks.next(20) == EVERY
+    looks.all_seen(49, EVERY_TOLD)
+    assert looks.next(49) == EVERY_TOLD
+    assert looks.due(49 + EVERY_TOLD - 1) == []
+    assert looks.due(49 + EVERY_TOLD) == ["a"]
+    assert looks.next(49 + EVERY_TOLD) == EVERY_TOLD
+
+
+def test_a_pass_puts_off_no_look_at_a_container_that_has_just_started() -> None:
+    looks = Looks()
+    looks.started(0, "a")
+    looks.all_seen(0.1, EVERY_TOLD)
+    assert looks.next(0.1) == 0.1
+    assert looks.due(0.2) == ["a"]
+
+
+def test_a_pass_over_nothing_wakes_nobody() -> None:
+    looks = Looks()
+    looks.all_seen(0, EVERY)
+    assert looks.next(1_000) is None

@@ -30,11 +30,17 @@ def get(
     *,
     method: str = "GET",
     tls: ssl.SSLContext | None = None,
+    peer: str = "127.0.0.1",
     **fields: str,
 ) -> Reply:
-    """Ask by the standard library's client; header names may have underscores."""
+    """Ask by the standard library's client, from a loopback address without TLS.
+
+    Header names may have underscores.
+    """
     connection = (
-        http.client.HTTPConnection("127.0.0.1", server.port, timeout=SECONDS)
+        http.client.HTTPConnection(
+            "127.0.0.1", server.port, timeout=SECONDS, source_address=(peer, 0)
+        )
         if tls is None
         else http.client.HTTPSConnection("127.0.0.1", server.port, timeout=SECONDS, context=tls)
     )
@@ -47,8 +53,10 @@ def get(
 
 
 @contextmanager
-def connected(server: Server) -> Iterator[socket.socket]:
-    with socket.create_connection(("127.0.0.1", server.port), timeout=SECONDS) as connection:
+def connected(server: Server, peer: str = "127.0.0.1") -> Iterator[socket.socket]:
+    with socket.create_connection(
+        ("127.0.0.1", server.port), timeout=SECONDS, source_address=(peer, 0)
+    ) as connection:
         yield connection
 
 

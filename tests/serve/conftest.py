@@ -8,8 +8,9 @@ import pytest
 
 from numa_agent.serve.answer import Answer, lines
 from numa_agent.serve.certificates import Certificates
+from numa_agent.serve.listening import listen
 from numa_agent.serve.request import Request
-from numa_agent.serve.server import Server, listen
+from numa_agent.serve.server import Server
 
 Handle = Callable[[Request], Answer]
 Start = Callable[..., Server]

@@ -240,12 +240,13 @@ def test_scrapes_while_the_loop_tells_are_whole(told: Board, server: Server) -> 
 
 
 class Tokened:
-    """A server that asks for tokens: `good` may get /metrics alone."""
+    """A server that asks for tokens: `good` may get `paths`, which is /metrics alone."""
 
     def __init__(self, told: Board) -> None:
         self.down = False
+        self.paths = {"/metrics"}
         self.clock = Clock()
-        tokens = Tokens(self._who, lambda _, path: path == "/metrics", self.clock)
+        tokens = Tokens(self._who, lambda _, path: path in self.paths, self.clock)
         self.server = serve(told, "127.0.0.1", 0, tokens=tokens)
 
     def _who(self, token: str) -> User | None:
@@ -291,7 +292,39 @@ def test_a_token_that_can_not_be_checked_is_told_by_readiness(
     tokened.down = True
     reply = get(tokened.server, "/metrics", Authorization="Bearer good")
     assert (reply.status, reply.fields["retry-after"]) == (503, "5")
-    assert get(tokened.server, "/readyz").lines == [
-        "ready",
-        "tokens can't be checked: can't create TokenReview: down",
-    ]
+    assert get(tokened.server, "/readyz").lines[:1] == ["ready"]
+    assert get(tokened.server, "/readyz").lines[1].startswith("reasons: 1; who may get /statusz")
+
+
+@pytest.mark.parametrize("token", [None, "Bearer bad", "Bearer good", "Basic x"])
+def test_without_a_token_for_the_report_readiness_names_nobody(
+    token: str | None, tokened: Tokened, told: Board
+) -> None:
+    told.passed(replace(GOOD, failures=("pod shop/web: secret words",)))
+    told.fatal = "config.yaml:3: secret words"
+    reply = (
+        get(tokened.server, "/readyz")
+        if token is None
+        else get(tokened.server, "/readyz", Authorization=token)
+    )
+    assert reply.status == 503
+    assert reply.lines[0] == "not ready"
+    assert reply.lines[1].startswith("reasons: 2; ")
+    assert b"secret words" not in reply.body
+
+
+def test_who_may_read_the_report_reads_the_reasons_too(tokened: Tokened, told: Board) -> None:
+    tokened.paths.add("/statusz")
+    told.passed(replace(GOOD, failures=("pod shop/web: down",)))
+    reply = get(tokened.server, "/readyz", Authorization="Bearer good")
+    assert reply.lines == ["ready", "pod shop/web: down"]
+
+
+def test_an_agent_that_never_looked_is_not_ready_and_stays_so_once_it_did(
+    server: Server, told: Board
+) -> None:
+    told.passed(replace(GOOD, looked=False))
+    assert get(server, "/readyz").status == 503
+    told.passed(GOOD)
+    told.passed(replace(GOOD, looked=False))
+    assert get(server, "/readyz").status == 200

@@ -7,6 +7,7 @@ import socket
 import threading
 import time
 from collections.abc import Callable
+from contextlib import ExitStack, suppress
 from http import HTTPStatus
 from pathlib import Path
 
@@ -14,8 +15,10 @@ import pytest
 
 from numa_agent.core.errors import SourceError
 from numa_agent.serve.answer import Answer, lines
+from numa_agent.serve.listening import listen
+from numa_agent.serve.places import MOST_AT_ONCE, MOST_OF_PEER, MOST_WAITING, PATIENCE_SECONDS
 from numa_agent.serve.request import MOST_BYTES, Request
-from numa_agent.serve.server import MOST_AT_ONCE, PATIENCE_SECONDS, Server, listen
+from numa_agent.serve.server import Server
 from tests.serve.clients import connected, exchange, get, rest, status_of
 
 Start = Callable[..., Server]
@@ -26,6 +29,11 @@ def wait_until(so: Callable[[], bool]) -> None:
     while not so():
         assert time.monotonic() < deadline
         time.sleep(0.01)
+
+
+def _peers(count: int) -> list[str]:
+    """Addresses of loopback for so many clients, none of which has more than its share."""
+    return [f"127.0.0.{1 + number // 2}" for number in range(count)]
 
 
 def request_threads() -> int:
@@ -162,8 +170,8 @@ def test_so_many_are_answered_at_once_and_no_more(start: Start) -> None:
     server = start(handle)
     replies: list[int] = []
     clients = [
-        threading.Thread(target=lambda: replies.append(get(server, "/").status))
-        for _ in range(3 * MOST_AT_ONCE)
+        threading.Thread(target=lambda peer=peer: replies.append(get(server, peer=peer).status))
+        for peer in _peers(3 * MOST_AT_ONCE)
     ]
     for client in clients:
         client.start()
@@ -178,24 +186,88 @@ def test_so_many_are_answered_at_once_and_no_more(start: Start) -> None:
     assert most[0] == MOST_AT_ONCE
 
 
-def test_slow_clients_do_not_keep_a_probe_waiting(start: Start) -> None:
-    server = start(lambda _: lines(HTTPStatus.OK, ["alive"]), None, 30.0)
-    slow = [socket.create_connection(("127.0.0.1", server.port)) for _ in range(MOST_AT_ONCE)]
-    try:
-        for each in slow:
-            each.sendall(b"GET /")
-        wait_until(lambda: request_threads() == MOST_AT_ONCE)
+def test_one_peer_has_no_more_than_its_share_of_the_places(start: Start) -> None:
+    gate = threading.Event()
+
+    def handle(request: Request) -> Answer:
+        if request.path == "/slow":
+            gate.wait(10)
+        return lines(HTTPStatus.OK, ["done"])
+
+    server = start(handle)
+    with ExitStack() as stack:
+        many = [stack.enter_context(connected(server)) for _ in range(2 * MOST_AT_ONCE)]
+        for each in many:
+            each.sendall(b"GET /slow HTTP/1.1\r\n\r\n")
+        wait_until(lambda: request_threads() == MOST_OF_PEER)
         started = time.monotonic()
-        assert get(server, "/healthz").status == 200
-        assert time.monotonic() - started < 2
-        # One that had waited long made room for it; the others may go on.
-        ended, _, _ = select.select(slow, [], [], 0)
-        assert len(ended) == 1
-        assert ended[0].recv(1000) == b""
-    finally:
+        assert get(server, "/healthz", peer="127.0.0.2").status == 200
+        assert time.monotonic() - started < 1
+        assert request_threads() == MOST_OF_PEER
+        gate.set()
+        assert [status_of(rest(each)) for each in many] == [200] * len(many)
+
+
+@pytest.mark.parametrize("said", [b"", b"GET /"], ids=["silent", "begun"])
+@pytest.mark.parametrize("prober", ["127.0.0.1", "127.0.0.9"], ids=["same-peer", "other-peer"])
+@pytest.mark.parametrize("peers", [1, 5])
+def test_slow_clients_do_not_keep_a_probe_waiting(
+    said: bytes, prober: str, peers: int, start: Start
+) -> None:
+    server = start(lambda _: lines(HTTPStatus.OK, ["alive"]), None, 30.0)
+    with ExitStack() as stack:
+        slow = [
+            stack.enter_context(connected(server, f"127.0.0.{1 + number % peers}"))
+            for number in range(100)
+        ]
         for each in slow:
-            each.close()
+            each.sendall(said)
+        for _ in range(5):
+            started = time.monotonic()
+            assert get(server, "/healthz", peer=prober).status == 200
+            assert time.monotonic() - started < 1
     wait_until(lambda: request_threads() == 0)
+
+
+def test_idle_clients_hold_no_thread_and_the_oldest_of_the_greediest_goes(start: Start) -> None:
+    server = start(lambda _: lines(HTTPStatus.OK, ["alive"]), None, 30.0)
+    with ExitStack() as stack:
+        modest = stack.enter_context(connected(server, "127.0.0.2"))
+        greedy = [stack.enter_context(connected(server)) for _ in range(MOST_WAITING + 20)]
+        wait_until(lambda: len(select.select(greedy, [], [], 0)[0]) == 21)
+        assert [each.recv(10) for each in greedy[:21]] == [b""] * 21
+        assert request_threads() == 0
+        modest.sendall(b"GET / HTTP/1.1\r\n\r\n")
+        assert rest(modest).endswith(b"alive\n")
+
+
+def test_a_flood_that_comes_again_at_once_does_not_keep_a_probe_waiting(start: Start) -> None:
+    server = start(lambda _: lines(HTTPStatus.OK, ["alive"]), None, 30.0)
+    over = threading.Event()
+
+    def flood() -> None:
+        with suppress(OSError):
+            while not over.is_set():
+                with connected(server, "127.0.0.3") as connection:
+                    connection.sendall(b"GET /")
+                    connection.settimeout(2)
+                    rest(connection)
+
+    clients = [threading.Thread(target=flood) for _ in range(60)]
+    for each in clients:
+        each.start()
+    try:
+        wait_until(lambda: request_threads() == MOST_OF_PEER)
+        for _ in range(10):
+            started = time.monotonic()
+            assert get(server, "/healthz").status == 200
+            assert time.monotonic() - started < 1
+            time.sleep(0.05)
+    finally:
+        over.set()
+        server.close()
+        for each in clients:
+            each.join(10)
 
 
 def test_too_many_open_files_are_waited_out(
@@ -264,16 +336,14 @@ def test_an_end_while_all_places_are_taken_comes_at_once() -> None:
 
     server = Server(listen("127.0.0.1", 0), handle)
     server.start()
-    waiting = [socket.create_connection(("127.0.0.1", server.port)) for _ in range(12)]
-    for each in waiting:
-        each.sendall(b"GET / HTTP/1.1\r\n\r\n")
-    wait_until(lambda: request_threads() == MOST_AT_ONCE)
-    started = time.monotonic()
-    server.close()
-    assert time.monotonic() - started < 1
-    gate.set()
-    for each in waiting:
-        each.close()
+    with ExitStack() as stack:
+        for peer in _peers(12):
+            stack.enter_context(connected(server, peer)).sendall(b"GET / HTTP/1.1\r\n\r\n")
+        wait_until(lambda: request_threads() == MOST_AT_ONCE)
+        started = time.monotonic()
+        server.close()
+        assert time.monotonic() - started < 1
+        gate.set()
     wait_until(lambda: request_threads() == 0)
 
 

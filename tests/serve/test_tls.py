@@ -16,7 +16,8 @@ import pytest
 from numa_agent.core.errors import SourceError
 from numa_agent.serve.answer import lines
 from numa_agent.serve.certificates import LOOK_SECONDS, Certificates
-from numa_agent.serve.server import MOST_AT_ONCE, Server
+from numa_agent.serve.places import MOST_OF_PEER
+from numa_agent.serve.server import Server
 from tests.serve.clients import connected, get, rest
 from tests.serve.reports import Clock
 
@@ -139,8 +140,10 @@ def test_who_never_ends_the_handshake_is_sent_off(mounted: Pair, start: Start) -
 def test_handshakes_that_never_end_do_not_keep_a_probe_out(mounted: Pair, start: Start) -> None:
     certificates = Certificates(mounted.certificate, mounted.key)
     server = start(lambda _: lines(HTTPStatus.OK, ["secret"]), certificates, 30.0)
-    slow = [socket.create_connection(("127.0.0.1", server.port)) for _ in range(MOST_AT_ONCE)]
+    slow = [socket.create_connection(("127.0.0.1", server.port)) for _ in range(MOST_OF_PEER)]
     try:
+        for each in slow:
+            each.sendall(b"\x16\x03\x01\x02")
         started = time.monotonic()
         assert shows(server, mounted)
         assert time.monotonic() - started < 5

@@ -58,6 +58,7 @@ class Watching:
 
     node: Node
     tree: CpusetTree
+    degraded: str | None = None
     followed: set[str] = field(default_factory=set)
     state: CpuManagerState | None = None
 
@@ -108,9 +109,6 @@ class Agent:
         tree = CpusetTree(node.root, put=self._put, warn=self.warnings.append)
         options = options or Options()
         sources_of = self._node_sources()
-        self._binder = Binder(
-            tree, Watching(node, tree), self.drift, clock, sources_of.cpu_state.read
-        )
         self._ports = Ports(
             sources=sources_of,
             render=lambda _: Rendering(manifests=()),
@@ -121,6 +119,14 @@ class Agent:
             clock=clock,
             planned=self._take_in,
             options=options,
+        )
+        self._binder = Binder(
+            tree,
+            Watching(node, tree),
+            self.drift,
+            clock,
+            sources_of.cpu_state.read,
+            memory=self._ports.memory,
         )
 
     def run(self, *, die_after: int | None = None) -> Pass:

@@ -54,7 +54,8 @@ def check_rights(node: Node, found: Pass) -> None:
     if found.planned is None:
         return
     assigned = found.planned.desired.assigned
-    borrowers = found.planned.inputs.borrowers
+    borrow = found.planned.options.borrow
+    borrowers = found.planned.inputs.borrowers if borrow else frozenset[str]()
     for target in found.planned.desired.targets:
         own = target.pod.uid
         others = CpuSet().union(*(cpus for of, cpus in assigned.items() if of != own))

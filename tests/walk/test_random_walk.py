@@ -103,12 +103,13 @@ class Walk(RuleBasedStateMachine):
 
     @initialize(
         mems=st.sampled_from(list(Mems)),
+        borrow=st.booleans(),
         pods=st.lists(st.tuples(CLASSES, WORDS, st.booleans()), min_size=1, max_size=4),
     )
     def agent_starts(
-        self, mems: Mems, pods: list[tuple[QosClass, Mapping[str, str], bool]]
+        self, mems: Mems, borrow: bool, pods: list[tuple[QosClass, Mapping[str, str], bool]]
     ) -> None:
-        self.options = Options(mems=mems)
+        self.options = Options(mems=mems, borrow=borrow)
         self.agent = self._agent(self.node)
         for qos, words, two in pods:
             self.pod_comes(qos=qos, words=words, two=two, best=False, running=True)

@@ -6,6 +6,10 @@ Pure: what cgroups hold comes in as values, and the writes go out as values.
 from numa_agent.core.cpusets.alone import BIND as BIND
 from numa_agent.core.cpusets.desired import desired as desired
 from numa_agent.core.cpusets.refusals import ALLOW_ISOLATED as ALLOW_ISOLATED
+from numa_agent.core.cpusets.relying import FileOf as FileOf
+from numa_agent.core.cpusets.relying import beside as beside
+from numa_agent.core.cpusets.relying import parted as parted
+from numa_agent.core.cpusets.relying import standing as standing
 from numa_agent.core.cpusets.restoring import restore_steps as restore_steps
 from numa_agent.core.cpusets.steps import steps as steps
 from numa_agent.core.cpusets.values import ContainerTarget as ContainerTarget

@@ -9,17 +9,9 @@ from numa_agent.core.cgroups import Version
 from numa_agent.core.cpulist import CpuSet, render
 from numa_agent.core.cpusets.values import Inputs, LeftAlone, Options
 from numa_agent.core.kubelet import CpuManagerState
+from numa_agent.core.pod_keys import BIND as BIND
+from numa_agent.core.pod_keys import crio_binds
 from numa_agent.core.pods import Pod
-
-BIND = "numa-agent.io/bind"
-"""The annotation that keeps a pod from being bound, with the value `off`."""
-
-_CRIO = (
-    "cpu-load-balancing.crio.io",
-    "cpu-quota.crio.io",
-    "irq-load-balancing.crio.io",
-    "cpu-shared.crio.io",
-)
 
 _CRIO_RUNTIME = "cri-o"
 
@@ -29,8 +21,7 @@ def left_alone(pod: Pod, inputs: Inputs, options: Options) -> LeftAlone | None:
     if pod.annotations.get(BIND) == "off":
         return _alone(pod, "opted-out", f"its annotation {BIND} is off")
     for key, value in sorted(pod.annotations.items()):
-        # A container's name may follow.
-        if key.partition("/")[0] in _CRIO and value != "enable" and _may_be_crio(inputs):
+        if crio_binds(key, value) and _may_be_crio(inputs):
             return _alone(pod, "crio", f"CRI-O's hooks bind it: it has the annotation {key}")
     runtime = pod.runtime_class
     if runtime is not None and runtime not in options.runtime_classes:

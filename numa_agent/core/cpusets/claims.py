@@ -12,7 +12,7 @@ from numa_agent.core.conditions import Condition
 from numa_agent.core.cpulist import CpuSet, render
 from numa_agent.core.cpusets.alone import kubelet_gave
 from numa_agent.core.cpusets.holders import Holders, followed, in_force
-from numa_agent.core.cpusets.refusals import Fault, cpu_fault, node_fault
+from numa_agent.core.cpusets.refusals import RESERVED_UNKNOWN, Fault, cpu_fault, node_fault
 from numa_agent.core.cpusets.values import Inputs, LeftAlone, Options, Refusal
 from numa_agent.core.pods import Pod
 
@@ -88,7 +88,7 @@ def _round(
         if fault is not None and stays and isinstance(said, Assignment):
             # It runs there: moving it away would help nobody but a pod that was there first.
             taken = _taken(pod, said, holders)
-            if taken is None and why_alone is None:
+            if taken is None and why_alone is None and fault[0] != RESERVED_UNKNOWN:
                 claims.say("degraded", pod, f"it stays bound as it is: {fault[1]}")
             fault = taken
         if fault is None and isinstance(said, Assignment):

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 
-from numa_agent.core.assignment import Assignment
+from numa_agent.core.assignment import Assignment, NodeSet
 from numa_agent.core.cgroups import MemSet, Version
 from numa_agent.core.conditions import Condition
 from numa_agent.core.cpulist import CpuSet, render
@@ -59,7 +59,7 @@ class _Decider:
         self._inputs = inputs
         self._options = options
         self._claims = claims
-        self._shares = Shares(inputs, claims.assigned)
+        self._shares = Shares(inputs, options, claims.assigned)
         self._conditions = conditions
         self._memory = Memory(inputs, options, conditions)
 
@@ -83,16 +83,24 @@ class _Decider:
             return placement.cpus
         if not placement.nodes and not self._options.share:
             return None
-        free = self._shares.of(pod.uid, placement.nodes)
+        free = self._free(pod, placement.nodes)
+        if free:
+            return free
+        where, then = "", "it keeps what it has"
+        if placement.nodes:
+            # What it has there is others' own by now.
+            free = self._free(pod, NodeSet())
+            where = f" in NUMA nodes {render(placement.nodes)}"
+            then = "it shares those of the others" if free else then
+        self._say("shared-cpus-empty", pod, f"no CPU is left to share{where}; {then}")
+        return free or None
+
+    def _free(self, pod: Pod, nodes: NodeSet) -> CpuSet:
+        """The shared CPUs that it can have, of these NUMA nodes or of all where none are given."""
+        free = self._shares.of(pod.uid, nodes)
         groups = self._inputs.observed.get(pod.uid)
         outer = None if groups is None else around(groups, "cpus")
-        if outer is not None:
-            free &= outer
-        if not free:
-            where = f" in NUMA nodes {render(placement.nodes)}" if placement.nodes else ""
-            message = f"no CPU is left to share{where}; it keeps what it has"
-            self._say("shared-cpus-empty", pod, message)
-        return free or None
+        return free if outer is None else free & outer
 
     def _put_together(
         self,

@@ -6,10 +6,11 @@ from numa_agent.core.assignment import Assignment, Placement
 from numa_agent.core.cpulist import CpuSet, render
 from numa_agent.core.cpusets.sides import around
 from numa_agent.core.cpusets.values import Inputs, Options
+from numa_agent.core.pod_keys import ALLOW_ISOLATED as ALLOW_ISOLATED
 from numa_agent.core.pods import Pod
 
-ALLOW_ISOLATED = "numa-agent.io/allow-isolated"
-"""The annotation by which a pod asks for isolated CPUs, with the value `true`."""
+RESERVED_UNKNOWN = "reserved-unknown"
+"""What is kept for the system isn't known yet, which a binding in force needn't wait for."""
 
 Fault = tuple[str, str]
 """A stable code, and a sentence or the end of one that says what was decided."""
@@ -33,7 +34,10 @@ def cpu_fault(pod: Pod, said: Assignment, inputs: Inputs, options: Options) -> F
     if isolated and pod.annotations.get(ALLOW_ISOLATED) != "true":
         asks = f"only a pod with {ALLOW_ISOLATED}: 'true' gets them"
         return "cpus-isolated", f"{render(isolated)} are isolated: {asks}"
-    reserved = said.cpus & inputs.reserved
+    if inputs.reserved is None and not options.reserved:
+        what = f"{render(said.cpus)} may be reserved for the system"
+        return RESERVED_UNKNOWN, f"{what}: neither the Node nor kubelet's settings say so far"
+    reserved = said.cpus & (inputs.reserved or CpuSet())
     if reserved and not options.reserved:
         return "cpus-reserved", f"{render(reserved)} are reserved for the system"
     return _outside(pod, said.cpus, inputs)

@@ -7,14 +7,15 @@ pkg/koordlet/runtimehooks/hooks/cpuset/rule.go in https://github.com/koordinator
 from collections.abc import Mapping
 
 from numa_agent.core.cpulist import CpuSet
-from numa_agent.core.cpusets.values import Inputs
+from numa_agent.core.cpusets.values import Inputs, Options
 
 
 class Shares:
     """What is left on the machine for all who share."""
 
-    def __init__(self, inputs: Inputs, assigned: Mapping[str, CpuSet]) -> None:
+    def __init__(self, inputs: Inputs, options: Options, assigned: Mapping[str, CpuSet]) -> None:
         self._inputs = inputs
+        self._borrowers = inputs.borrowers if options.borrow else frozenset[str]()
         self._lent = CpuSet().union(*(assigned.get(uid, ()) for uid in inputs.lenders))
         self._own = CpuSet().union(*assigned.values())
 
@@ -26,7 +27,7 @@ class Shares:
         policy keeps it out.
         """
         topology, kubelet = self._inputs.topology, self._inputs.kubelet
-        own = self._own - self._lent if uid in self._inputs.borrowers else self._own
+        own = self._own - self._lent if uid in self._borrowers else self._own
         free = topology.online.difference(topology.isolated or (), own)
         if kubelet is not None:
             free = free.difference(*kubelet.by_pod.values())

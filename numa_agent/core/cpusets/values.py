@@ -27,13 +27,16 @@ class Mems(StrEnum):
 class Options:
     """What the admin chose. `share` binds pods without CPUs of their own to the shared CPUs.
 
-    `reserved` lets an assignment name CPUs that kubelet keeps for the system. `runtime_classes`
-    are those whose containers are the host's own processes, not a virtual machine's.
+    `reserved` lets an assignment name CPUs that kubelet keeps for the system. `borrow` is for
+    nodes that Koordinator schedules: elsewhere anybody may give a pod its labels, and nobody uses
+    another pod's CPUs. `runtime_classes` are those whose containers are the host's own processes,
+    not a virtual machine's.
     """
 
     mems: Mems = Mems.WITH_CPUS
     share: bool = True
     reserved: bool = False
+    borrow: bool = False
     runtime_classes: frozenset[str] = frozenset(
         {"runc", "crun", "youki", "nvidia", "nvidia-cdi", "nvidia-legacy"}
     )
@@ -45,17 +48,18 @@ class Inputs:
 
     `pods` are sorted, those that started first ahead. `decisions` and `observed` are by pod uid;
     a pod whose cgroups weren't seen isn't written. `kubelet` is None where no state says that it
-    gives CPUs out. `free_memory` are bytes by NUMA node, None where they can't be read. Pods whose
-    uid is in `borrowers` may use the own CPUs of those in `lenders`, as Koordinator's best-effort
-    pods do with those of all classes but LSE. `before` is what the pass before assigned, None in
-    the first one.
+    gives CPUs out. `reserved` is None while nobody knows what is kept for the system.
+    `free_memory` are bytes by NUMA node, None where they can't be read. Pods whose uid is in
+    `borrowers` may use the own CPUs of those in `lenders` where the options say so, as
+    Koordinator's best-effort pods do with those of all classes but LSE. `before` is what the pass
+    before assigned, None in the first one.
     """
 
     pods: Sequence[Pod]
     decisions: Mapping[str, Assignment | AssignmentError]
     topology: Topology
     kubelet: CpuManagerState | None = None
-    reserved: CpuSet = frozenset()
+    reserved: CpuSet | None = frozenset()
     observed: Mapping[str, PodGroups] = field(default_factory=dict)
     free_memory: Mapping[int, int | None] = field(default_factory=dict)
     lenders: frozenset[str] = frozenset()

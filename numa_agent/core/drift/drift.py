@@ -11,6 +11,7 @@ from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 
+from numa_agent.core.backoff import doubled
 from numa_agent.core.cpulist import CpuSet
 from numa_agent.core.drift.writers import Suspect, Writer
 
@@ -165,16 +166,12 @@ class Drift:
         if now - file.last >= fight.quiet:
             file.streak = 0
         file.reapplied.append(now)
-        file.last, file.earliest = now, now + self._back_off(file.streak)
         file.streak += 1
+        pause = doubled(self._fight.first, self._fight.most, file.streak, self._random())
+        file.last, file.earliest = now, now + pause
         # To find the same set after our write is another change of it.
         file.drifted_to = None
         return Action(do=Do.REAPPLY, suspect=file.suspect)
-
-    def _back_off(self, streak: int) -> float:
-        # Beyond 2**30 the power only costs time, since `most` has long been reached.
-        full = min(self._fight.first * 2.0 ** min(streak, 30), self._fight.most)
-        return full * (1 + self._random()) / 2
 
 
 def _change(file: _File, wanted: CpuSet) -> None:

@@ -15,18 +15,11 @@ from functools import partial
 
 from numa_agent.core.assignment import Assignment, AssignmentError, Placement, understand
 from numa_agent.core.cpulist import MAX_ID
+from numa_agent.core.pod_keys import CPUSET as CPUSET
+from numa_agent.core.pod_keys import SCHEDULER as SCHEDULER
+from numa_agent.core.pod_keys import TOPOLOGY_SPECS as TOPOLOGY_SPECS
 from numa_agent.core.quoting import excerpt, meant, shown
 from numa_agent.core.strict_json import Value
-
-SCHEDULER = "cpuset-scheduler"
-CPUSET = "cpuset"
-
-TOPOLOGY_SPECS = (
-    "scheduling.alibabacloud.com/numa-topology-spec",
-    "scheduling.koordinator.sh/numa-topology-spec",
-)
-"""ACK's key and Koordinator's for one shape: NUMATopologySpec in apis/extension/numa_aware.go of
-https://github.com/koordinator-sh/koordinator."""
 
 _ON = ("true", "required")
 _POLICIES = ("SingleNUMANode", "Restricted", "BestEffort")

@@ -10,6 +10,7 @@ from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import dataclass
 
+from numa_agent.core.backoff import doubled
 from numa_agent.core.telling.buckets import Buckets
 from numa_agent.core.telling.limits import Due, Limits
 from numa_agent.core.telling.notices import Identity, Notice, Subject, notice
@@ -123,9 +124,8 @@ class Ledger:
     def failed(self, now: float, retry_after: float | None) -> None:
         """The server can't be told anything: everything waits."""
         limits = self._limits
-        full = min(limits.pause * 2.0 ** min(self._failures, 30), limits.longest)
         self._failures += 1
-        drawn = full * (1 + self._random()) / 2
+        drawn = doubled(limits.pause, limits.longest, self._failures, self._random())
         self._earliest = now + max(drawn, min(retry_after or 0.0, limits.kept))
 
     def _next(self, now: float) -> Due | None:

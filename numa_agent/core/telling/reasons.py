@@ -70,6 +70,7 @@ EVENT_REASONS = {
     "koordinator-zone-positions": _MISLED,
     "kubelet-setting-unread": _KUBELET_UNKNOWN,
     "kubelet-settings-unknown": _KUBELET_UNKNOWN,
+    "measured-distances-unusable": _INCOMPLETE,
     "memory-sources-differ": _DISAGREE,
     "mems-away-from-cpus": _MEMORY_REMOTE,
     "mems-dropped": _MEMORY_DROPPED,

@@ -27,6 +27,8 @@ _DIRECTORY = os.O_RDONLY | os.O_CLOEXEC | os.O_DIRECTORY
 MAX_ENTRIES = 4096
 """Entries looked at in one directory; a cgroup's own files are less than a hundred of them."""
 
+_LINKS_OF_A_LEAF = 2
+
 GONE = {errno.ENOENT, errno.ENODEV, errno.ESRCH}
 """What the kernel says of a cgroup or task that has been removed before or after it was opened."""
 
@@ -82,6 +84,8 @@ class Folder:
         """
         names: list[str] = []
         try:
+            if self._is_leaf():
+                return names
             with os.scandir(self._fd) as entries:
                 for count, entry in enumerate(entries):
                     if count == MAX_ENTRIES:
@@ -95,6 +99,15 @@ class Folder:
             if error.errno not in GONE:
                 warn(f"{self}: {error.strerror}; what is in it is left out")
         return sorted(names)
+
+    def _is_leaf(self) -> bool:
+        """Whether the kernel's own count says so: a cgroup has up to a hundred files to list.
+
+        A directory of kernfs has size 0 and a link for each directory in it besides its own two
+        (kernfs_refresh_inode in fs/kernfs/inode.c); one on a disk has another size.
+        """
+        status = os.fstat(self._fd)
+        return status.st_size == 0 and status.st_nlink == _LINKS_OF_A_LEAF
 
     def has(self, name: str) -> bool:
         """Whether there still is anything of this name in it."""

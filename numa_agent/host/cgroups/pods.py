@@ -27,7 +27,7 @@ def read_pod(chain: Chain, reader: Reader) -> PodGroups | None:
         own = replace(own, populated=True)
     return PodGroups(
         version=reader.mount.version,
-        above=tuple(reader.sets(parent) for parent in above),
+        above=tuple(reader.above(parent) for parent in above),
         group=own,
         containers=tuple(containers),
         left_out=tuple(sorted(left_out)),

@@ -6,7 +6,7 @@ https://docs.kernel.org/admin-guide/cgroup-v1/cpusets.html.
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 
 from numa_agent.core import cpulist
@@ -34,6 +34,14 @@ class Reader:
 
     mount: Mount
     warn: Warn
+    _above: dict[str, Group] = field(default_factory=dict)
+
+    def above(self, folder: Folder) -> Group:
+        """The sets of a cgroup above pods', read once for all of them."""
+        known = self._above.get(folder.path)
+        if known is None:
+            known = self._above[folder.path] = self.sets(folder)
+        return known
 
     def sets(self, folder: Folder) -> Group:
         """A cgroup's four sets, each None where its file can't be read."""

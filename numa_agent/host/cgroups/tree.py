@@ -6,6 +6,7 @@ It finds, reads and writes, and decides nothing but what is never written.
 import os
 from collections.abc import Callable, Mapping
 from contextlib import ExitStack
+from functools import partial
 from pathlib import Path
 
 from numa_agent.config import CGROUP_DIR
@@ -46,7 +47,7 @@ class CpusetTree:
     """The cpuset hierarchy of the machine at a host root; paths are those below its mount.
 
     Every method raises SourceError where there is no hierarchy with the controller. One thread
-    uses it at a time.
+    uses it at a time, but for `mount`, which any may ask.
     """
 
     def __init__(
@@ -72,10 +73,12 @@ class CpusetTree:
 
     def mount(self) -> Mount:
         """The hierarchy, as it was found; it is looked for again as long as there is none."""
-        if self._mount is None or not os.path.isdir(self._mount.path):
+        # Another thread may ask meanwhile, and find that it has gone.
+        found = self._mount
+        if found is None or not os.path.isdir(found.path):
             self._mount = None
-            self._mount = find_mount(self._host_root)
-        return self._mount
+            self._mount = found = find_mount(self._host_root)
+        return found
 
     def check_writable(self) -> None:
         """Raise ReadOnlyError when the hierarchy is mounted read-only; nothing is written."""
@@ -91,7 +94,13 @@ class CpusetTree:
         Raises DriverMismatchError when its containers are elsewhere, and SourceError for a uid
         that is none.
         """
-        reader = self._reader()
+        return self.finder()(pod)
+
+    def finder(self) -> Callable[[Pod], PodGroups | None]:
+        """What does the same for many pods at once: what is above them is read for the first."""
+        return partial(self._find, self._reader())
+
+    def _find(self, reader: Reader, pod: Pod) -> PodGroups | None:
         with ExitStack() as stack:
             chain = self._chain(stack, pod, reader)
             if not chain:

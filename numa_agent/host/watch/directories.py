@@ -86,6 +86,10 @@ class Directories:
         if mask & (flags.IGNORED | flags.MOVE_SELF):
             self._detach(watched)
             yield _gone(watched.path)
+            if watched.path.is_dir():
+                # Made anew: whoever forgot the parent meanwhile has been told of that before.
+                path = watched.path
+                yield Event(kind=Kind.CREATED, path=path.parent, name=path.name)
             return
         for kind in kinds(watched.role, mask, name):
             if kind is Kind.GONE:

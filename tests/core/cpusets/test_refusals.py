@@ -79,6 +79,22 @@ def test_cpus_that_kubelet_reserves_are_given_out_only_by_option_and_shared_alwa
     assert answer.assigned == {uid(1): cpus("0-1")}
 
 
+def test_while_it_isn_t_known_what_is_reserved_only_what_is_in_force_is_followed() -> None:
+    answer = wanted(
+        pod(1),
+        pod(2),
+        said={1: own("0-1"), 2: own("4-5")},
+        seen={1: v2(1, "0-1"), 2: v2(2)},
+        reserved=None,
+    )
+    assert refusal(answer).pod.name == "p2"
+    assert refusal(answer).code == "reserved-unknown"
+    assert (answer.assigned, codes(answer)) == ({uid(1): cpus("0-1")}, [])
+    allowed = Options(mems=NO_MEMS.mems, reserved=True)
+    answer = wanted(pod(2), said={2: own("4-5")}, reserved=None, options=allowed)
+    assert answer.assigned == {uid(2): cpus("4-5")}
+
+
 def test_cpus_that_an_ancestor_lacks_are_refused_with_its_name() -> None:
     # A node that is a container (kind), or systemd's AllowedCPUs.
     answer = wanted(pod(1), said={1: own("2-5")}, seen={1: v2(1, above="0-3")})

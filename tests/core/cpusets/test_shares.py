@@ -38,21 +38,38 @@ def test_an_assignment_that_decides_nothing_of_cpus_leaves_the_pod_to_share() ->
         assert (answer.refusals, answer.assigned) == ((), {})
 
 
-def test_a_node_with_nothing_left_to_share_leaves_the_pod_what_it_has() -> None:
-    # Case 02: never an empty set, whatever is left.
-    seen = {2: v2(2, "0-3")}
-    answer = wanted(pod(1), pod(2), said={1: own("0-3"), 2: on_nodes("0")}, seen=seen)
-    assert target(answer, 2) is None
+@pytest.mark.parametrize("share", [True, False])
+def test_a_node_with_nothing_left_to_share_gives_the_pod_what_the_others_share(
+    share: bool,
+) -> None:
+    # What it has there is another's own by now: it mustn't stay on that.
+    options = Options(mems=NO_MEMS.mems, share=share)
+    said = {1: own("0-3"), 2: on_nodes("0")}
+    answer = wanted(pod(1), pod(2), said=said, seen={2: v2(2, "0-3")}, options=options)
+    assert given(answer)["p2"] == "4,5,6,7"
     assert codes(answer) == ["shared-cpus-empty"]
     assert answer.conditions[0].message == (
-        "pod shop/p2: no CPU is left to share in NUMA nodes 0; it keeps what it has"
+        "pod shop/p2: no CPU is left to share in NUMA nodes 0; it shares those of the others"
     )
 
 
-def test_a_machine_with_nothing_left_to_share_leaves_pods_what_they_have() -> None:
-    answer = wanted(pod(1), pod(2), said={1: own("0-7")}, seen={2: v2(2)})
+@pytest.mark.parametrize("nodes", ["", "0"])
+def test_a_machine_with_nothing_left_to_share_leaves_pods_what_they_have(nodes: str) -> None:
+    # Case 02: never an empty set, whatever is left.
+    said = {1: own("0-7"), 2: on_nodes(nodes)}
+    answer = wanted(pod(1), pod(2), said=said, seen={2: v2(2)})
     assert given(answer) == {"p1": "0,1,2,3,4,5,6,7"}
+    assert target(answer, 2) is None
     assert codes(answer) == ["shared-cpus-empty"]
+    assert answer.conditions[0].message.endswith("; it keeps what it has")
+
+
+def test_what_the_other_nodes_share_is_given_only_as_far_as_the_pod_s_parent_has_it() -> None:
+    said = {1: own("0-3"), 2: on_nodes("0")}
+    within = wanted(pod(1), pod(2), said=said, seen={2: v2(2, "0-3", above="0-5")})
+    assert given(within)["p2"] == "4,5"
+    outside = wanted(pod(1), pod(2), said=said, seen={2: v2(2, "0-3", above="0-3")})
+    assert target(outside, 2) is None
 
 
 def test_one_cpu_that_is_left_is_shared_by_all() -> None:
@@ -66,18 +83,23 @@ def test_one_container_s_nodes_are_its_own_matter() -> None:
     assert given(answer) == {"p1": "4,5,6,7"}
 
 
-def test_borrowers_may_use_the_cpus_of_lenders_and_of_nobody_else() -> None:
+@pytest.mark.parametrize(("borrow", "expected"), [(True, "0,1,4,5,6,7"), (False, "4,5,6,7")])
+def test_borrowers_may_use_the_cpus_of_lenders_where_koordinator_schedules(
+    borrow: bool, expected: str
+) -> None:
     # Koordinator's best-effort pods run on the CPUs of class LSR, and never on those of LSE.
+    # With another scheduler anybody may give a pod that label.
     answer = wanted(
         pod(1),
         pod(2),
         pod(3),
         pod(4),
         said={1: own("0-1"), 2: own("2-3")},
+        options=Options(mems=NO_MEMS.mems, borrow=borrow),
         lenders=frozenset({uid(1)}),
         borrowers=frozenset({uid(3)}),
     )
-    assert given(answer)["p3"] == "0,1,4,5,6,7"
+    assert given(answer)["p3"] == expected
     assert given(answer)["p4"] == "4,5,6,7"
 
 

@@ -1,5 +1,7 @@
 """A pod's cgroups: where they are under every driver, runtime and version, and what they hold."""
 
+import os
+from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -8,6 +10,7 @@ from numa_agent.core.cgroups import ContainerGroups, Group, PodGroups, Version
 from numa_agent.core.errors import SourceError
 from numa_agent.core.pods import Pod, QosClass
 from numa_agent.host.cgroups import CpusetTree, DriverMismatchError
+from numa_agent.host.cgroups.folder import open_mount
 from tests.host.cgroups.hierarchies import HASH, NOPREFIX, STATIC, UID_, Hierarchy
 from tests.host.cgroups.test_layout import DIRECTORIES, LEAVES
 from tests.host.test_reads_once import counted_opens
@@ -301,3 +304,39 @@ def test_the_memory_of_a_pod_that_is_held_to_nodes_is_read(
     if content is not None:
         (tmp_path / "sys/fs/cgroup" / path / "memory.current").write_text(content)
     assert found(machine.tree(), pod(1)).memory_used == used
+
+
+@pytest.mark.parametrize("version", Version)
+def test_what_is_above_pods_is_read_once_for_all_that_are_looked_for(
+    version: Version, tmp_path: Path
+) -> None:
+    machine = hierarchy(version, tmp_path)
+    for number in (1, 2, 3):
+        machine.group(f"kubepods/pod{uid(number)}/{container_id(number)}")
+    tree = machine.tree()
+    each = [found(tree, pod(number)) for number in (1, 2, 3)]
+    with counted_opens(tmp_path) as opens:
+        find = tree.finder()
+        together = [find(pod(number)) for number in (1, 2, 3)]
+    assert together == each
+    assert set(opens.values()) == {1}
+    machine.file("kubepods", "effective_cpus", "0-3")
+    assert [group.effective_cpus for group in found(tree, pod(1)).above] == [
+        cpus("0-7"),
+        cpus("0-3"),
+    ]
+
+
+def test_the_kernel_s_count_of_directories_is_what_a_list_of_them_says() -> None:
+    seen = Counter[bool]()
+    for place, below, _ in os.walk("/sys/kernel"):
+        names = sorted(name for name in below if not Path(place, name).is_symlink())
+        try:
+            folder = open_mount(Path(place))
+        except SourceError:
+            continue
+        with folder:
+            assert folder.directories(lambda _: None) == names, place
+        seen[bool(names)] += 1
+    if len(seen) < 2:
+        pytest.skip("no directories of sysfs are to be seen here")

@@ -3,6 +3,8 @@
 import os
 import subprocess
 import sys
+import threading
+import time
 from pathlib import Path
 
 import pytest
@@ -196,3 +198,39 @@ def test_a_read_only_mount_is_told_without_a_write(tmp_path: Path) -> None:
         f"{hierarchy.folder}: mounted read-only; mount the host's /sys/fs/cgroup read-write\n"
     )
     assert issubclass(ReadOnlyError, SourceError)
+
+
+def test_a_mount_that_goes_while_two_threads_ask_for_it_is_an_error_of_ours(
+    tmp_path: Path,
+) -> None:
+    """The watch's thread asks too; a surprise in it would end the process."""
+    hierarchy = Hierarchy(tmp_path / "host")
+    tree, ending = CpusetTree(tmp_path / "host"), threading.Event()
+    surprises: list[Exception] = []
+
+    def ask() -> None:
+        while not ending.is_set():
+            try:
+                assert tree.mount().path
+            except SourceError:
+                continue
+            except Exception as error:
+                surprises.append(error)
+                return
+
+    threads = [threading.Thread(target=ask) for _ in range(2)]
+    interval = sys.getswitchinterval()
+    sys.setswitchinterval(1e-5)
+    try:
+        for thread in threads:
+            thread.start()
+        end = time.monotonic() + 1.0
+        while time.monotonic() < end and not surprises:
+            hierarchy.folder.rename(tmp_path / "away")
+            (tmp_path / "away").rename(hierarchy.folder)
+    finally:
+        ending.set()
+        sys.setswitchinterval(interval)
+        for thread in threads:
+            thread.join(timeout=10)
+    assert surprises == []

@@ -19,12 +19,11 @@ from numa_agent.core.assignment import (
     understand,
 )
 from numa_agent.core.cpulist import MAX_ID, CpuSet
+from numa_agent.core.pod_keys import QOS_CLASS
+from numa_agent.core.pod_keys import RESOURCE_STATUS as RESOURCE_STATUS
 from numa_agent.core.pods import Pod, QosClass
 from numa_agent.core.quoting import shown
-from numa_agent.core.schedulers.koordinator.pools import QOS_CLASS
 from numa_agent.core.strict_json import Value
-
-RESOURCE_STATUS = "scheduling.koordinator.sh/resource-status"
 
 _CPU = {"cpu", "kubernetes.io/batch-cpu"}
 """The resources by which koordlet binds to a node; mid-cpu isn't among them."""

@@ -7,11 +7,10 @@ https://github.com/koordinator-sh/koordinator has the rules.
 from collections.abc import Iterator, Sequence
 
 from numa_agent.core.cpulist import CpuSet, render
+from numa_agent.core.pod_keys import QOS_CLASS as QOS_CLASS
 from numa_agent.core.pods import Pod
 from numa_agent.core.schedulers.koordinator.cpus import Cpu, socket_of
 from numa_agent.core.view import Json, View
-
-QOS_CLASS = "koordinator.sh/qosClass"
 
 _EXCLUSIVE = "LSE"
 """Pods whose CPUs nobody shares; those of LSR are shared with best-effort pods."""

@@ -93,7 +93,9 @@ def zones(view: View, nodes: Sequence[NodeAccount]) -> list[Json]:
     # A resource that only some zones list can't be summed over several of them (least_numa.go).
     listed = sorted({resource for account in nodes for resource in account.resources})
     found = [
-        _zone(accounts[number], places, listed) if number in accounts else _hole(number, places)
+        _zone(view, accounts[number], places, listed)
+        if number in accounts
+        else _hole(number, places)
         for number in range(max(accounts) + 1)
     ]
     homes = home_nodes(view.topology.nodes)
@@ -113,11 +115,11 @@ def resource_names(zones: Sequence[Json]) -> frozenset[str]:
     )
 
 
-def _zone(account: NodeAccount, places: Places, listed: Sequence[str]) -> Json:
+def _zone(view: View, account: NodeAccount, places: Places, listed: Sequence[str]) -> Json:
     return {
         "name": _name(account.node.id),
         "type": "Node",
-        **_costs(account.node.distances, places),
+        **_costs(view.distances_of(account.node), places),
         "resources": [_row(name, account.resources.get(name, _NOTHING)) for name in listed],
     }
 
@@ -140,7 +142,7 @@ def _memory_zone(view: View, node: NumaNode, home: int | None, places: Places) -
         "name": f"memory-{node.id}",
         "type": "MemoryNode",
         **({} if home is None else {"parent": _name(home)}),
-        **_costs(node.distances, places),
+        **_costs(view.distances_of(node), places),
         "resources": rows,
     }
 
