@@ -1,0 +1,60 @@
+"""Looking for the tasks of containers, of which procfs says where they may run."""
+
+from numa_agent.core.recording import contents
+from numa_agent.host.cgroups.mount import PROC_DIR
+from numa_agent.host.cgroups.tasks import MAX_TASKS
+from numa_agent.host.recording.plain import LeftOutError
+from numa_agent.host.recording.spots import Finds, FoundFile, spot_of
+from numa_agent.host.recording.tree import Parts
+
+_LISTED = ("cgroup.threads", "tasks", "cgroup.procs")
+_MOST_TASKS = 20_000
+_LIST_BYTES = 1 << 20
+
+
+def find_tasks(finds: Finds, lists: list[Parts]) -> None:
+    """The tasks of containers, where this process and they are of one namespace."""
+    own = _real(finds, (PROC_DIR, "self", "status"))
+    if own is not None:
+        finds.add(FoundFile(spot_of((PROC_DIR, "self", "status")), own, contents.namespaces))
+        if _is_nested(finds, own):
+            return
+    seen: set[int] = set()
+    for parts in lists:
+        for task in _listed(finds, parts):
+            if task in seen:
+                continue
+            if len(seen) == _MOST_TASKS:
+                finds.leave_out(spot_of(PROC_DIR), f"over {_MOST_TASKS} tasks: the others")
+                return
+            seen.add(task)
+            real = (PROC_DIR, str(task), "status")
+            if finds.tree.exists(real):
+                finds.add(FoundFile(spot_of(real), real, contents.allowed))
+
+
+def _real(finds: Finds, parts: Parts) -> Parts | None:
+    try:
+        return finds.tree.resolve(parts)
+    except LeftOutError:
+        return None
+
+
+def _is_nested(finds: Finds, own: Parts) -> bool:
+    try:
+        lines = contents.namespaces_of(finds.tree.read(own, _LIST_BYTES))
+    except LeftOutError:
+        return False
+    return lines > 1
+
+
+def _listed(finds: Finds, parts: Parts) -> list[int]:
+    """The tasks of a cgroup, each once."""
+    for name in _LISTED:
+        try:
+            data = finds.tree.read((*parts, name), _LIST_BYTES)
+        except LeftOutError:
+            continue
+        numbers = {int(line) for line in data.split(b"\n") if line.isdigit() and len(line) < 12}
+        return sorted(number for number in numbers if number > 0)[:MAX_TASKS]
+    return []
