@@ -3,17 +3,18 @@
 A pod's faults are its own: its remaining steps rely on the one that failed, those of others don't.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Protocol
 
 from numa_agent.core.cgroups import File, PodGroups, TasksAllowed, Version
 from numa_agent.core.conditions import Condition
-from numa_agent.core.cpulist import render
+from numa_agent.core.cpulist import CpuSet, render
 from numa_agent.core.cpusets import Desired, Inputs, Options, PodTarget, Step, desired, steps
 from numa_agent.core.drift import Do, Drift, Evidence, Suspect, likely_writer
 from numa_agent.core.errors import GoneError, SourceError
+from numa_agent.core.memory_use import MemoryUse
 from numa_agent.core.pods import Pod
 from numa_agent.core.report import Write
 
@@ -32,6 +33,13 @@ class Cpusets(Protocol):
 
     def quota(self, path: str) -> float | None:
         """The CPUs' worth of time that a cgroup may use, None where it isn't bounded or told."""
+
+    def memory(self, path: str, leaves: Sequence[str] = ()) -> MemoryUse | None:
+        """Where the memory of one cgroup is, by the page tables of the processes in `leaves` where
+        it has no account; None where neither is seen."""
+
+    def open_devices(self, path: str, leaves: Sequence[str]) -> frozenset[str]:
+        """The names below /dev of devices that a cgroup may use alone or has open in `leaves`."""
 
     def check_writable(self) -> None:
         """Raise SourceError where no cgroup can be written at all; nothing is written to ask."""
@@ -159,8 +167,8 @@ def _held_back(
         seen.setdefault(_file(step), step.before)
         wanted[_file(step)] = step.after
     for file, after in wanted.items():
-        suspect = partial(_suspect, after, _evidence(file, target.pod, inputs))
-        action = drift.observe(now, file, after, seen[file], suspect)
+        who_wrote = partial(_suspect, after, _evidence(file, target.pod, inputs))
+        action = drift.observe(now, file, after, seen[file], who_wrote)
         if action.do in {Do.WAIT, Do.CONFLICT}:
             who = target.pod.full_name
             why = action.suspect.because if action.suspect else "somebody changed it"
@@ -170,6 +178,11 @@ def _held_back(
                 subject=who,
                 message=f"pod {who}: {file} shall be {render(after)}, but {why}; {ends}",
             )
+
+
+def suspect(wanted: CpuSet, held: CpuSet, file: str, pod: Pod, inputs: Inputs) -> Suspect:
+    """Who likely wrote `held` into a file where `wanted` should be."""
+    return likely_writer(wanted, held, _evidence(file, pod, inputs))
 
 
 def _suspect(wanted: frozenset[int], evidence: Evidence, held: frozenset[int]) -> Suspect:

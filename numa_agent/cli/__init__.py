@@ -23,6 +23,7 @@ COMMANDS = {
     "topology": "show the machine's map: packages, NUMA nodes, CPUs, memory, caches, devices",
     "render": "print what the cluster's scheduler would be told of this node",
     "plan": "print every write that a pass would make in cgroups, with its reason",
+    "verify": "show from the kernel what every container got: CPUs, memory, devices",
     "restore": "take back what was bound",
     "run": "take passes: map, publish, bind, prove",
     "config": "show each setting with where it comes from, or check a configuration file",
