@@ -61,6 +61,7 @@ def measure(
         effective_mems=_in_force([group.effective_mems for group in leaves]),
         used=_used(masks, effective) if tasks and not unseen else None,
         strayed=_strayed(masks, effective) & planned.inputs.topology.online,
+        masked=_masked(masks, effective, some=around.closely),
         unseen="its cgroup wasn't found" if own is None else "no task is in its cgroup",
         memory=None if own is None else cpusets.memory(own.group.path, closely),
         devices=held.devices,
@@ -157,6 +158,19 @@ def _used(masks: Iterable[CpuSet | None], effective: CpuSet | None) -> CpuSet | 
     if effective is None or None in known:
         return None
     return frozenset[int]().union(*(mask for mask in known if mask)) & effective
+
+
+def _masked(
+    masks: Iterable[CpuSet | None], effective: CpuSet | None, *, some: bool
+) -> tuple[int, int, CpuSet] | None:
+    """The tasks that keep to less than what is in force, where that are all of them or `some` are
+    of interest: programs that pin their threads are many.
+    """
+    known = [mask for mask in masks if mask]
+    narrow = [mask for mask in known if effective is not None and mask < effective]
+    if not narrow or not (some or len(narrow) == len(known)):
+        return None
+    return len(narrow), len(known), frozenset[int]().union(*narrow)
 
 
 def _strayed(masks: Iterable[CpuSet | None], effective: CpuSet | None) -> CpuSet:

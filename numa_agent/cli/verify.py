@@ -16,8 +16,8 @@ from numa_agent.wiring.verify import Verified, verify_once
 
 DESCRIPTION = """\
 Show what every running container of this node got, measured from the kernel: the CPUs in force,
-where its memory is, which GPUs and NICs it holds and where those are, and whether all of that is in
-one NUMA node. Nothing is written."""
+where its memory is, which GPUs and NICs it holds and where those are, and whether all of that is
+in one NUMA node. Nothing is written."""
 
 EPILOG = """\
 examples:

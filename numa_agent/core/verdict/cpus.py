@@ -89,10 +89,12 @@ def _fewer(facts: Facts, effective: CpuSet, topology: Topology) -> Iterator[Reas
 
 
 def _worth_knowing(facts: Facts) -> Iterator[Reason]:
-    if facts.used and facts.effective is not None and facts.used < facts.effective:
+    if facts.masked is not None:
+        number, whole, cpus = facts.masked
+        who = "every task keeps" if number == whole else f"{number} of {whole} tasks keep"
         yield Reason(
             code="tasks-masked",
-            message=f"every task keeps to CPUs {render(facts.used)}",
+            message=f"{who} to CPUs {render(cpus)}",
             cause=Cause(code="user-mask", message="a mask of its own or an inherited one"),
         )
     if facts.tasks_unseen:

@@ -40,7 +40,8 @@ class Facts:
     memory nodes, empty where nobody did. `effective` are the CPUs in force by its cgroup, None
     where they weren't seen, for the reason `unseen`; `effective_mems` the memory nodes. `used` are
     those on which its tasks may run by masks of their own, None where not every task was seen;
-    `strayed` are those of them outside of `effective`.
+    `strayed` are those of them outside of `effective`. `masked` are the tasks that keep to less
+    than `effective`: how many of how many, and the CPUs that they have together.
 
     `memory` is None where it wasn't seen, for the reason `memory_unseen`. `devices` are those that
     it holds as far as is known; `devices_unseen` says why there may be more, None where there are
@@ -61,6 +62,7 @@ class Facts:
     effective_mems: frozenset[Node] | None = None
     used: CpuSet | None = None
     strayed: CpuSet = frozenset()
+    masked: tuple[int, int, CpuSet] | None = None
     unseen: str = "its cgroup wasn't found"
     memory_unseen: str = "memory.numa_stat wasn't read"
     tasks_unseen: int = 0

@@ -13,7 +13,7 @@ from numa_agent.core.verdict.devices import device_reasons
 from numa_agent.core.verdict.facts import Facts
 from numa_agent.core.verdict.memory import memory_reasons
 from numa_agent.core.verdict.values import Alignment, Reason, Verdict
-from numa_agent.core.verdict.wording import amount, in_force
+from numa_agent.core.verdict.wording import amount, devices, in_force
 
 _WORST_FIRST = (Alignment.REMOTE, Alignment.SPLIT, Alignment.UNKNOWN)
 
@@ -52,6 +52,6 @@ def _together(facts: Facts, home: frozenset[int] | None) -> str:
     if own:
         also.append(f"{amount(own)} of memory")
     if facts.devices:
-        also.append(", ".join(device.id for device in facts.devices))
+        also.append(devices(facts.devices))
     beside = f", with {' and '.join(also)}" if also else ""
     return f"{in_force(facts)}, all in node {render(near)}{beside}"

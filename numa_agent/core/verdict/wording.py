@@ -1,10 +1,12 @@
 """How verdicts say sets and amounts."""
 
+from collections import Counter
 from collections.abc import Iterable
 
 from numa_agent.core.cpulist import render
-from numa_agent.core.verdict.facts import Facts
+from numa_agent.core.verdict.facts import Facts, HeldDevice
 
+_KINDS = {"gpu": "GPU", "nic": "NIC", "nvme": "NVMe disk", "other": "device"}
 _UNITS = ("B", "KiB", "MiB", "GiB", "TiB")
 
 
@@ -23,6 +25,12 @@ def nodes(ids: Iterable[int]) -> str:
     """`node 1` or `nodes 0,2`."""
     listed = sorted(ids)
     return f"node{'s' if len(listed) > 1 else ''} {render(listed)}"
+
+
+def devices(held: Iterable[HeldDevice]) -> str:
+    """`4 GPUs, 1 NIC`."""
+    counts = Counter(_KINDS.get(each.kind, each.kind) for each in held)
+    return ", ".join(f"{count} {kind}{'s' if count > 1 else ''}" for kind, count in counts.items())
 
 
 def amount(size: int) -> str:
