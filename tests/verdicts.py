@@ -13,7 +13,7 @@ NO_MEMORY = MemoryUse(own={}, cache={}, source=MemorySource.CGROUP)
 
 def facts(decided: CpuSet | None, effective: CpuSet | None, **more: Any) -> Facts:
     """What was seen of a container without memory and devices."""
-    members = {"memory": NO_MEMORY, "devices": (), "devices_unseen": None} | more
+    members: dict[str, Any] = {"memory": NO_MEMORY, "devices": (), "devices_unseen": None} | more
     return Facts(decided=decided, effective=effective, **members)
 
 

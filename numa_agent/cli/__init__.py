@@ -24,6 +24,7 @@ COMMANDS = {
     "render": "print what the cluster's scheduler would be told of this node",
     "plan": "print every write that a pass would make in cgroups, with its reason",
     "verify": "show from the kernel what every container got: CPUs, memory, devices",
+    "explain": "tell the story of one pod: asked, decided, written, in force, measured, to do",
     "restore": "take back what was bound",
     "run": "take passes: map, publish, bind, prove",
     "config": "show each setting with where it comes from, or check a configuration file",

@@ -59,7 +59,7 @@ def asked(pod: Pod, container: Container, inputs: Inputs, wanted: Desired) -> As
         wishes=wishes,
         single=single,
         cpus=_cpus(target, container) if bound else None,
-        mems=_mems(target, container) or frozenset(),
+        mems=placement.mems or _mems(target, container) or frozenset(),
         by=said.source if placement.binds_cpus or placement.mems else "",
     )
 

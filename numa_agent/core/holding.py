@@ -82,7 +82,7 @@ class Holders:
         # Plugins that share a device number its parts: GPU-...::3.
         known = self._known.get(unit, self._known.get(unit.partition("::")[0]))
         if known is not None:
-            return known
+            return replace(known, resource=grant.resource)
         if not grant.nodes and _PLACED.search(grant.resource) is None:
             return None
         return HeldDevice(
@@ -91,6 +91,7 @@ class Holders:
             nodes=grant.nodes,
             node_source=_PLUGIN if grant.nodes else "unknown",
             seen_by=BY_KUBELET,
+            resource=grant.resource,
         )
 
     def _claimed(self, claimed: DynamicGrant) -> Iterator[HeldDevice]:

@@ -16,7 +16,8 @@ class HeldDevice:
 
     `nodes` are the NUMA nodes that it may be in, none where nobody knows, and `node_source` is who
     told them. `memory_node` is the node that its own memory is, on machines where that is one.
-    `seen_by` is how it is known that the container holds it.
+    `seen_by` is how it is known that the container holds it, `resource` as a unit of which, ""
+    where that isn't known.
     """
 
     id: str
@@ -25,6 +26,7 @@ class HeldDevice:
     node_source: str
     seen_by: str
     memory_node: Node | None = None
+    resource: str = ""
 
     @property
     def node(self) -> Node | None:

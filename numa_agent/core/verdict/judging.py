@@ -31,7 +31,7 @@ def judge(facts: Facts, topology: Topology) -> Verdict:
         reasons = (Reason(code="aligned", message=_together(facts, home)), *reasons)
     return Verdict(
         alignment=alignment,
-        reasons=reasons,
+        reasons=tuple(sorted(reasons, key=_rank)),
         decided=facts.decided,
         effective=facts.effective,
         used=facts.used,
@@ -43,6 +43,12 @@ def judge(facts: Facts, topology: Topology) -> Verdict:
 def _worst(reasons: Iterable[Reason]) -> Alignment:
     found = {reason.leads_to for reason in reasons}
     return next((each for each in _WORST_FIRST if each in found), Alignment.ALIGNED)
+
+
+def _rank(reason: Reason) -> int:
+    """The worst first, and what leads to nothing last."""
+    order = (*_WORST_FIRST, Alignment.ALIGNED, None)
+    return order.index(reason.leads_to)
 
 
 def _together(facts: Facts, home: frozenset[int] | None) -> str:

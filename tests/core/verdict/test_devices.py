@@ -1,6 +1,7 @@
 """Where the devices of a container are, and what is held against it."""
 
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
@@ -52,7 +53,7 @@ def test_a_device_without_a_place_names_it_and_what_helps() -> None:
 
 
 def test_devices_that_were_not_seen_matter_where_there_are_any() -> None:
-    unseen = {"devices_unseen": "kubelet didn't answer"}
+    unseen: Any = {"devices_unseen": "kubelet didn't answer"}
     assert verdict(NEAR, NEAR, **unseen).alignment is Alignment.ALIGNED
     with_gpu = replace(TWO_NODES, gpus=(gpu("0000:01:00.0"),))
     found = verdict(NEAR, NEAR, with_gpu, **unseen)
@@ -71,7 +72,7 @@ def test_devices_that_were_not_seen_matter_where_there_are_any() -> None:
         ({}, "chosen-apart"),
     ],
 )
-def test_the_likely_cause_is_who_chose_them_apart(more: dict[str, str], cause: str) -> None:
+def test_the_likely_cause_is_who_chose_them_apart(more: Any, cause: str) -> None:
     (reason,) = verdict(NEAR, NEAR, devices=(device("a", 1),), **more).reasons
     assert reason.cause is not None
     assert reason.cause.code == cause

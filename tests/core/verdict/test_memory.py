@@ -1,6 +1,7 @@
 """Where a container's memory is, and what is held against it."""
 
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
@@ -11,7 +12,7 @@ from tests.verdicts import device, memory, verdict
 NEAR = cpus("0-3")
 
 
-def with_memory(own: dict[int, int], **more: object) -> Verdict:
+def with_memory(own: dict[int, int], **more: Any) -> Verdict:
     """The verdict on a container in node 0 with this memory, in MiB."""
     return verdict(NEAR, NEAR, memory=memory(own), **more)
 
@@ -86,11 +87,11 @@ def test_the_likely_cause_is_told_from_what_it_may_use_and_what_was_free() -> No
     assert cause(with_memory(own, effective_mems={0})) == "late-binding"
     assert cause(with_memory(own, effective_mems={0, 1})) == "mems-not-bound"
     assert cause(with_memory(own, decided_mems=frozenset({1}))) == "as-decided"
-    full = {"effective_mems": {0, 1}, "free_memory": {0: 1 << 20, 1: 1 << 30}}
+    full: Any = {"effective_mems": {0, 1}, "free_memory": {0: 1 << 20, 1: 1 << 30}}
     small = [replace(node, memory_bytes=1 << 30) for node in TWO_NODES.nodes]
     at = replace(TWO_NODES, nodes=tuple(small))
     assert cause(verdict(NEAR, NEAR, at, memory=memory(own), **full)) == "memory-spilled"
-    turned_away = {"effective_mems": {0, 1}, "spilled": {0: 48 << 20}}
+    turned_away: Any = {"effective_mems": {0, 1}, "spilled": {0: 48 << 20}}
     found = with_memory(own, **turned_away)
     assert cause(found) == "memory-spilled"
     assert "node 0 turned away 48 MiB since the boot" in found.reason
