@@ -25,8 +25,8 @@ _EMPTY: CpuSet = frozenset()
 class Group:
     """One cgroup: its path below the hierarchy, its own sets (empty: inherits), its processes.
 
-    `hands_on` are the controllers that it enables for its children. `memory` is a container's, None
-    of other cgroups.
+    `hands_on` are the controllers that it enables for its children. `memory` is a container's,
+    None of other cgroups.
     """
 
     path: str
