@@ -75,6 +75,9 @@ def _print(verified: Verified) -> None:
         print(line)
         for said in () if proof is None else _why(proof):
             print(f"    {said}")
+    unseen = sum(proof.tasks_unseen for proof in verified.proofs)
+    if unseen:
+        print(f"the own masks of {unseen} task{'s' if unseen > 1 else ''} aren't seen from here")
     print(_summary(verified.proofs))
 
 
@@ -108,7 +111,8 @@ def _devices(devices: Iterable[HeldDevice]) -> str:
 
 def _why(proof: Proof) -> Iterable[str]:
     """The reasons that a reader should know of, one a line; a good one is in the row."""
-    return [str(each) for each in proof.verdict.reasons if each.code != "aligned"]
+    untold = {"aligned", "tasks-unseen"}
+    return [str(each) for each in proof.verdict.reasons if each.code not in untold]
 
 
 def _summary(proofs: Iterable[Proof]) -> str:
