@@ -70,6 +70,7 @@ chart: $(READY) ## Write the Helm chart anew from manifests/
 
 docs: $(READY) ## Write what docs/ says of settings anew, from the code
 	$(BIN)/python -m tools.config_docs
+	$(BIN)/python -m tools.doctor_docs
 
 proto: $(READY) ## Generate the code of kubelet's podresources API anew
 	$(BIN)/python -m grpc_tools.protoc --proto_path=. --python_out=. --pyi_out=. \

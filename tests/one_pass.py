@@ -1,6 +1,6 @@
 """One pass over a small machine: fakes of its cgroups and its cluster, and what a pass did."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NoReturn
 
@@ -18,6 +18,7 @@ from numa_agent.core.drift import Drift
 from numa_agent.core.errors import SourceError
 from numa_agent.core.grants import PodResources
 from numa_agent.core.kubelet import CpuManagerState, KubeletSettings
+from numa_agent.core.memory_use import MemoryUse
 from numa_agent.core.node import Node
 from numa_agent.core.pods import Pod, PodsRead
 from numa_agent.core.publishing import Outcome, Published
@@ -27,6 +28,7 @@ from numa_agent.core.topology import Topology
 from numa_agent.core.verdict import Alignment
 from numa_agent.core.view import Json
 from tests.machine_tree import TWO_NODES, cpus, uid
+from tests.verdicts import NO_MEMORY
 
 Ids = frozenset[int]
 
@@ -74,6 +76,12 @@ class Kernel:
         self.writes.append((path, ids))
         self.configured[path] = ids
         self.parent = self.shrinks_to
+
+    def memory(self, path: str, leaves: Sequence[str] = ()) -> MemoryUse | None:
+        return NO_MEMORY
+
+    def open_devices(self, path: str, leaves: Sequence[str]) -> frozenset[str]:
+        return frozenset()
 
     def tasks_allowed(self, path: str) -> TasksAllowed:
         return TasksAllowed(tasks=(), unseen=0)

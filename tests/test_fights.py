@@ -1,7 +1,7 @@
 """What becomes of a pod's other files where somebody else keeps writing one, and of moves."""
 
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
 import pytest
@@ -14,6 +14,7 @@ from numa_agent.core.cpusets import Desired, Inputs, Options, PodTarget, Step, s
 from numa_agent.core.drift import Drift
 from numa_agent.core.errors import SourceError
 from numa_agent.core.kubelet import CpuManagerState, KubeletSettings
+from numa_agent.core.memory_use import MemoryUse
 from numa_agent.core.node import Node
 from numa_agent.core.pods import PodsRead
 from tests.core.cpusets.scene import path, v1, v2
@@ -45,6 +46,12 @@ class Cpusets:
         raise AssertionError("nobody is looked for")
 
     def tasks_allowed(self, where: str) -> TasksAllowed:
+        raise AssertionError(where)
+
+    def memory(self, where: str, leaves: Sequence[str] = ()) -> MemoryUse | None:
+        raise AssertionError(where)
+
+    def open_devices(self, where: str, leaves: Sequence[str]) -> frozenset[str]:
         raise AssertionError(where)
 
     def quota(self, where: str) -> float | None:

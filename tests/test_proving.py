@@ -1,13 +1,15 @@
 """What each container with CPUs of its own really has: sets in force, tasks' masks, who limits."""
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 
 import pytest
 
 from numa_agent.agent.binding import Planned
-from numa_agent.agent.proving import lift_quotas, prove
+from numa_agent.agent.measuring import Around
+from numa_agent.agent.proving import prove
+from numa_agent.agent.quotas import lift_quotas
 from numa_agent.core.cgroups import (
     ContainerGroups,
     File,
@@ -20,12 +22,16 @@ from numa_agent.core.cgroups import (
 from numa_agent.core.cpusets import Inputs, Options, desired
 from numa_agent.core.decision import decide
 from numa_agent.core.errors import GoneError
+from numa_agent.core.holding import Holders
+from numa_agent.core.memory_use import MemoryUse
 from numa_agent.core.pods import Pod
 from numa_agent.core.report import Proof
 from numa_agent.core.verdict import Alignment
 from tests.machine_tree import TWO_NODES, container, container_id, cpus, pod
+from tests.verdicts import NO_MEMORY
 
 ASSIGNED = pod(1, "0-3")
+AROUND = Around(holders=Holders(TWO_NODES, None, "nobody was asked"))
 
 
 def group(path: str, effective: str, *, populated: bool = True) -> Group:
@@ -59,6 +65,8 @@ class Cpusets:
     gone: bool = False
     quotas: dict[str, float] = field(default_factory=dict)
     lifted: list[str] = field(default_factory=list)
+    memories: dict[str, MemoryUse | None] = field(default_factory=dict)
+    devices: dict[str, frozenset[str]] = field(default_factory=dict)
 
     def check_writable(self) -> None:
         pass
@@ -74,6 +82,12 @@ class Cpusets:
 
     def write(self, path: str, file: File, ids: frozenset[int]) -> None:
         raise AssertionError(f"{path} {file} {ids} is written")
+
+    def memory(self, path: str, leaves: Sequence[str] = ()) -> MemoryUse | None:
+        return self.memories.get(path, NO_MEMORY)
+
+    def open_devices(self, path: str, leaves: Sequence[str]) -> frozenset[str]:
+        return self.devices.get(path, frozenset())
 
     def tasks_allowed(self, path: str) -> TasksAllowed:
         if self.gone:
@@ -100,20 +114,20 @@ def planned_for(cpusets: Cpusets, of: Pod = ASSIGNED) -> Planned:
 
 
 def proved(cpusets: Cpusets) -> Proof:
-    (proof,) = prove(cpusets, planned_for(cpusets), (), [])
+    (proof,) = prove(cpusets, planned_for(cpusets), AROUND, (), [])
     return proof
 
 
 def test_a_container_that_has_its_cpus_is_aligned_and_says_nothing_more() -> None:
     proof = proved(Cpusets(groups("0-3"), {"kubepods/p1/c1": ["0-3", "0-3"]}))
     assert proof.verdict.alignment is Alignment.ALIGNED
-    assert (proof.tasks_seen, proof.tasks_unseen, proof.notes) == (2, 0, ())
+    assert (proof.tasks_seen, proof.tasks_unseen, proof.verdict.notes) == (2, 0, ())
 
 
 def test_tasks_that_are_hidden_are_said_to_be_unseen_and_never_fine() -> None:
     proof = proved(Cpusets(groups("0-3"), unseen=3))
     assert (proof.tasks_seen, proof.tasks_unseen) == (0, 3)
-    assert proof.notes == ("3 of its tasks aren't seen from here",)
+    assert proof.verdict.notes == ("3 of its tasks aren't seen from here",)
 
 
 @pytest.mark.parametrize(
@@ -126,24 +140,24 @@ def test_tasks_that_are_hidden_are_said_to_be_unseen_and_never_fine() -> None:
 )
 def test_the_highest_cgroup_that_has_less_is_named(found: PodGroups, said: str) -> None:
     proof = proved(Cpusets(found))
-    assert proof.notes == (said,)
+    assert proof.verdict.notes == (f"CPUs 2-3 of those decided aren't in force ({said})",)
     assert not proof.verdict.kept
 
 
 def test_a_mask_that_all_tasks_have_is_told() -> None:
     proof = proved(Cpusets(groups("0-3"), {"kubepods/p1/c1": ["0-1", "2"]}))
-    assert proof.notes == (
-        "every task keeps to CPUs 0-2 by a mask of its own or an inherited one",
+    assert proof.verdict.notes == (
+        "every task keeps to CPUs 0-2 (a mask of its own or an inherited one)",
     )
     some = proved(Cpusets(groups("0-3"), {"kubepods/p1/c1": ["0-1", "0-3"]}))
-    assert some.notes == ()
+    assert some.verdict.notes == ()
 
 
 def test_a_container_of_which_a_task_is_outside_its_cgroups_set_is_not_aligned() -> None:
     # Linux 5.10 leaves a task that is cloned into a cgroup the CPUs that it had.
     proof = proved(Cpusets(groups("0-3"), {"kubepods/p1/c1": ["0-3", "6"]}))
     assert proof.verdict.alignment is Alignment.REMOTE
-    assert proof.verdict.reason == "CPUs 0-3 are in force, but a task may run on 6"
+    assert proof.verdict.reason.startswith("CPUs 0-3 are in force, but a task may run on 6")
     assert not proof.verdict.kept
     # A CPU that isn't online runs nobody.
     gone = proved(Cpusets(groups("0-3"), {"kubepods/p1/c1": ["0-3,77"]}))
@@ -174,7 +188,7 @@ def test_a_cpu_quota_of_the_pod_or_the_container_is_told_the_smaller_one() -> No
     quotas = {"kubepods/p1": 4.0, "kubepods/p1/c1": 2.5}
     proof = proved(Cpusets(groups("0-3"), quotas=quotas))
     assert proof.cpu_quota == 2.5
-    assert proof.notes == ("a CPU quota of 2.5 CPUs may throttle it",)
+    assert proof.verdict.notes == ("a CPU quota of 2.5 CPUs may throttle it",)
     assert proof.verdict.kept
 
 
@@ -206,7 +220,7 @@ def test_a_pod_s_quota_stays_where_one_of_its_containers_shares_cpus() -> None:
     quotas = {"kubepods/p1": 4.0, "kubepods/p1/c1": 2.0}
     cpusets = Cpusets(groups("0-3", pods="0-7"), quotas=quotas)
     planned = planned_for(cpusets, of)
-    proofs = prove(cpusets, planned, (), [])
+    proofs = prove(cpusets, planned, AROUND, (), [])
     lift_quotas(cpusets, planned, proofs, [])
     assert cpusets.lifted == ["kubepods/p1/c1"]
 

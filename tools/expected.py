@@ -5,6 +5,7 @@ python -m tools.expected
 
 import contextlib
 import io
+import json
 from pathlib import Path
 
 from numa_agent.cli import main
@@ -20,10 +21,18 @@ def files(machine: Path) -> dict[str, str]:
         "topology.json": _printed("topology", *root, "-o", "json"),
         "topology.txt": _printed("topology", *root, "-o", "tree"),
         "doctor.txt": _printed("doctor", *root),
+        "verify.txt": _printed("verify", *root),
+        "explain.txt": "\n".join(_printed("explain", name, *root) for name in _pods(machine)),
     }
     for scheduler in SCHEDULERS:
         found[f"{scheduler}.yaml"] = _printed("render", *root, "--scheduler", scheduler)
     return found
+
+
+def _pods(machine: Path) -> list[str]:
+    """Its pods as namespace/name."""
+    listed = json.loads((machine / "answers/pods.json").read_text())["items"]
+    return [f"{each['metadata']['namespace']}/{each['metadata']['name']}" for each in listed]
 
 
 def write() -> None:

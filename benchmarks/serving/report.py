@@ -6,8 +6,8 @@ from numa_agent.core.accounting import Amount, NodeAccount
 from numa_agent.core.devices import Gpu
 from numa_agent.core.publishing import Outcome, Published
 from numa_agent.core.report import Binding, Proof, Publication, Report, SourceAge, Times
-from numa_agent.core.verdict import judge
 from tests.machine_tree import cpus, machine, numa_node, pci_device, pod
+from tests.verdicts import verdict
 
 SOURCES = ("cpu-manager-state", "memory-manager-state", "podresources", "kubelet-configuration")
 
@@ -32,7 +32,7 @@ def report(pods: int, gpus: int) -> Report:
         left_alone=(),
         writes=(),
         proofs=tuple(
-            Proof(pod=each, container=each.containers[0], verdict=judge(own, own, topology))
+            Proof(pod=each, container=each.containers[0], verdict=verdict(own, own, topology))
             for each, own in zip(known, decided, strict=True)
         ),
         problems=(),

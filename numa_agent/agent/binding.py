@@ -4,7 +4,7 @@ A pod's faults are its own: those of its remaining steps that rely on the one th
 taken, and those of others are.
 """
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -25,6 +25,7 @@ from numa_agent.core.cpusets import (
 )
 from numa_agent.core.drift import Drift
 from numa_agent.core.errors import GoneError, SourceError
+from numa_agent.core.memory_use import MemoryUse
 from numa_agent.core.pods import Pod
 from numa_agent.core.report import Write
 
@@ -46,6 +47,13 @@ class Cpusets(Protocol):
 
     def quota(self, path: str) -> float | None:
         """The CPUs' worth of time that a cgroup may use, None where it isn't bounded or told."""
+
+    def memory(self, path: str, leaves: Sequence[str] = ()) -> MemoryUse | None:
+        """Where the memory of one cgroup is, by the page tables of the processes in `leaves` where
+        it has no account; None where neither is seen."""
+
+    def open_devices(self, path: str, leaves: Sequence[str]) -> frozenset[str]:
+        """The names below /dev of devices that a cgroup may use alone or has open in `leaves`."""
 
     def check_writable(self) -> None:
         """Raise SourceError where no cgroup can be written at all; nothing is written to ask."""

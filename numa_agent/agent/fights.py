@@ -86,6 +86,13 @@ def _condition(pod: Pod, file: FileOf, after: frozenset[int], action: Action) ->
     )
 
 
+def writer_of(
+    file: FileOf, held: frozenset[int], wanted: frozenset[int], pod: Pod, inputs: Inputs
+) -> Suspect:
+    """Who likely wrote `held` into a file where `wanted` should be."""
+    return likely_writer(wanted, held, _evidence(file, pod, inputs))
+
+
 def _suspect(wanted: frozenset[int], evidence: Evidence, held: frozenset[int]) -> Suspect:
     return likely_writer(wanted, held, evidence)
 

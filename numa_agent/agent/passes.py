@@ -11,8 +11,9 @@ from dataclasses import dataclass, field, replace
 from numa_agent.agent import binding, moving
 from numa_agent.agent.binding import Cpusets, Memory, Planned
 from numa_agent.agent.mover import Mover
-from numa_agent.agent.proving import lift_quotas, prove
+from numa_agent.agent.proving import around_of, prove
 from numa_agent.agent.publisher import sent
+from numa_agent.agent.quotas import lift_quotas
 from numa_agent.agent.sources import NodeSources, Readings, read_all, view_of
 from numa_agent.agent.telling import Teller, rivals
 from numa_agent.core.conditions import Condition
@@ -21,7 +22,7 @@ from numa_agent.core.cpusets import Mems, Options
 from numa_agent.core.drift import Drift
 from numa_agent.core.errors import SourceError
 from numa_agent.core.publishing import Published
-from numa_agent.core.report import Binding, Publication, Report, Times, Write, bindings
+from numa_agent.core.report import Binding, Proof, Publication, Report, Times, Write, bindings
 from numa_agent.core.view import Json, Rendering, View
 
 
@@ -73,7 +74,7 @@ def run_pass(ports: Ports) -> Report:
         ports.memory.assigned = bound.desired.assigned
         ports.drift.keep(binding.files(bound.inputs.observed.values()))
     writes, fights = _written(ports, bound)
-    proofs = () if bound is None else prove(ports.cpusets, bound, writes, failures)
+    proofs = () if bound is None else _proofs(ports, now, bound, writes, failures)
     if bound is not None and ports.lift_quota:
         fights = (*fights, *lift_quotas(ports.cpusets, bound, proofs, failures))
     was_bound = ports.clock()
@@ -116,6 +117,17 @@ def run_pass(ports: Ports) -> Report:
         return report
     ports.teller.tell(report, pods[0].pods if pods else ())
     return ports.teller.with_troubles(report)
+
+
+def _proofs(
+    ports: Ports,
+    now: Readings,
+    bound: Planned,
+    writes: Iterable[Write],
+    failures: list[str],
+) -> tuple[Proof, ...]:
+    spilled = ports.sources.spilled([node.id for node in now.topology.nodes])
+    return prove(ports.cpusets, bound, around_of(now, spilled), writes, failures)
 
 
 def planned_of(ports: Ports, now: Readings, failures: list[str]) -> Planned | None:

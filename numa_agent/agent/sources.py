@@ -25,9 +25,17 @@ SettingsRead = tuple[KubeletSettings, tuple[str, ...]]
 """kubelet's settings, and sentences that name the members that can't be read."""
 
 
+def _nothing_spilled(_: Iterable[int]) -> Mapping[int, int]:
+    return {}
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NodeSources:
-    """What a pass reads; None of a source's value means that the machine hasn't got it."""
+    """What a pass reads; None of a source's value means that the machine hasn't got it.
+
+    `free_memory` and `spilled` give bytes by NUMA node: what is free, and what a node could not
+    give to those who wanted it.
+    """
 
     topology: Callable[[], Topology]
     node: Kept[Node]
@@ -38,6 +46,7 @@ class NodeSources:
     granted: Kept[PodResources | None]
     cpu_info: Kept[CpuInfo | None]
     free_memory: Callable[[Iterable[int]], Mapping[int, int | None]] = dict.fromkeys
+    spilled: Callable[[Iterable[int]], Mapping[int, int]] = _nothing_spilled
     trusted_managers: tuple[str, ...] = ()
 
 

@@ -23,6 +23,8 @@ COMMANDS = {
     "topology": "show the machine's map: packages, NUMA nodes, CPUs, memory, caches, devices",
     "render": "print what the cluster's scheduler would be told of this node",
     "plan": "print every write that a pass would make in cgroups, with its reason",
+    "verify": "show from the kernel what every container got: CPUs, memory, devices",
+    "explain": "tell the story of one pod: asked, decided, written, in force, measured, to do",
     "restore": "take back what was bound",
     "doctor": "look for what hurts locality or the agent here, and say what to do",
     "run": "take passes: map, publish, bind, prove",

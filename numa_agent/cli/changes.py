@@ -12,8 +12,6 @@ from numa_agent.core.report import Proof, Publication, Report, Write
 _AGE = re.compile(r"\d+(?:\.\d+)?(?= (?:s|times)\b)")
 """A number that grows while nothing else happens."""
 
-_NUMBER = re.compile(r"\d+(?:\.\d+)?")
-
 
 class Says(Protocol):
     """Writes the log."""
@@ -110,7 +108,12 @@ def _publications(found: Iterable[Publication]) -> Iterator[object]:
 
 
 def _proofs(found: Iterable[Proof]) -> Iterator[object]:
-    """The verdicts; how many tasks a container has is its own business."""
+    """The verdicts; how many tasks and how much memory a container has is its own business."""
     for each in found:
-        notes = tuple(_NUMBER.sub("N", note) for note in each.notes)
-        yield each.pod.uid, each.container.name, each.verdict, each.cpu_quota, notes
+        verdict = each.verdict
+        reasons = tuple(
+            (reason.code, None if reason.cause is None else reason.cause.code)
+            for reason in verdict.reasons
+        )
+        sets = verdict.decided, verdict.effective
+        yield each.pod.uid, each.container.name, verdict.alignment, sets, reasons, each.cpu_quota

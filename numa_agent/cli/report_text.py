@@ -64,7 +64,7 @@ def found(report: Report) -> Iterator[str]:
             proof.pod.full_name,
             proof.container.name,
             proof.verdict.alignment,
-            "; ".join([proof.verdict.reason, *proof.notes]),
+            "; ".join([proof.verdict.reason, *proof.verdict.notes]),
         )
         for proof in report.proofs
     ]

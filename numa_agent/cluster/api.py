@@ -15,7 +15,7 @@ from numa_agent.cluster.connection import Connection, Request, load
 from numa_agent.cluster.events import event, event_name, namespace_of, repetition
 from numa_agent.cluster.kinds import Target, target_of
 from numa_agent.core.access import User
-from numa_agent.core.documents import Document, mapping, text
+from numa_agent.core.documents import Document, items, mapping, text
 from numa_agent.core.errors import ApiError, GoneError
 from numa_agent.core.publishing import FIELD_MANAGER, Applied
 from numa_agent.core.telling import Due
@@ -75,16 +75,31 @@ class Cluster:
 
         All pages show the state of one resourceVersion. ApiError beyond MOST_PAGES.
         """
-        target = kinds.pods_on(node_name)
-        query = {"fieldSelector": f"spec.nodeName={node_name}", "limit": str(page_size)}
+        selector = f"spec.nodeName={node_name}"
+        return self._listed(kinds.pods_on(node_name), page_size, fieldSelector=selector)
+
+    def pod(self, namespace: str, name: str) -> Document | None:
+        """Return one v1 Pod, None where there is none."""
+        target = kinds.pod(namespace, name)
+        answer = self._send("get", target)
+        if answer.status == 404 and answer.says("NotFound"):
+            return None
+        return self._document("get", target, answer)
+
+    def topologies(self, *, page_size: int = PAGE_SIZE) -> list[object]:
+        """Return the NodeResourceTopologies of all nodes."""
+        return [*items(self._listed(kinds.topologies(), page_size).get("items"))]
+
+    def _listed(self, target: Target, page_size: int, **selectors: str) -> Document:
+        query = {**selectors, "limit": str(page_size)}
         found: list[object] = []
         for _ in range(MOST_PAGES):
             answer = self._send("list", target, query)
             page = self._document("list", target, answer)
-            items, metadata = page.get("items"), page.get("metadata")
-            if not isinstance(items, list) or not isinstance(metadata, dict):
+            entries, metadata = page.get("items"), page.get("metadata")
+            if not isinstance(entries, list) or not isinstance(metadata, dict):
                 raise self._strange("list", target, answer, "the answer is no list")
-            found += items
+            found += entries
             following = metadata.get("continue")
             if not following:
                 return {**page, "items": found}

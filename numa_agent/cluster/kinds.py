@@ -107,6 +107,26 @@ def pods_on(node_name: str) -> Target:
     )
 
 
+def pod(namespace: str, name: str) -> Target:
+    """One Pod."""
+    return Target(
+        label=f"Pod {namespace}/{name}",
+        path=f"/api/v1/namespaces/{quote(namespace, safe='')}/pods/{quote(name, safe='')}",
+        rights="get pods",
+        missing="compare the name with `kubectl get pods -A`",
+    )
+
+
+def topologies() -> Target:
+    """The NodeResourceTopologies of all nodes."""
+    return Target(
+        label="NodeResourceTopologies",
+        path="/apis/topology.node.k8s.io/v1alpha2/noderesourcetopologies",
+        rights="list noderesourcetopologies.topology.node.k8s.io",
+        missing=_KINDS["NodeResourceTopology"].missing.format(version="v1alpha2"),
+    )
+
+
 def events_of(who: str, namespace: str) -> Target:
     """The Events in a namespace, of which one about an object is made."""
     return Target(

@@ -4,6 +4,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from numa_agent.core.accounting import NodeAccount
+from numa_agent.core.asked import NOTHING, Asked, fulfilled
 from numa_agent.core.conditions import Condition
 from numa_agent.core.cpulist import CpuSet, render
 from numa_agent.core.cpusets import LeftAlone, Refusal, Step
@@ -30,16 +31,21 @@ class Proof:
 
     `tasks_seen` are those whose masks were read, `tasks_unseen` those that are hidden from here.
     `cpu_quota` are the CPUs' worth of time that it may use, None where that isn't bounded.
-    `notes` say what limits the container, and what its tasks' own masks do.
+    `asked` is what it was to have.
     """
 
     pod: Pod
     container: Container
     verdict: Verdict
+    asked: Asked = NOTHING
     tasks_seen: int = 0
     tasks_unseen: int = 0
     cpu_quota: float | None = None
-    notes: tuple[str, ...] = ()
+
+    @property
+    def has_it(self) -> bool | None:
+        """Whether a container that asked for alignment has it; None where nobody asked."""
+        return None if not self.asked.alignment else fulfilled(self.verdict, self.asked)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -218,10 +224,10 @@ def _proof(proof: Proof) -> Json:
         "container": proof.container.name,
         "verdict": verdict.alignment.value,
         "reason": verdict.reason,
-        "decided": render(verdict.decided),
+        "decided": None if verdict.decided is None else render(verdict.decided),
         "effective": None if verdict.effective is None else render(verdict.effective),
         "tasks_seen": proof.tasks_seen,
         "tasks_unseen": proof.tasks_unseen,
         "cpu_quota": proof.cpu_quota,
-        "notes": list(proof.notes),
+        "notes": list(proof.verdict.notes),
     }

@@ -16,6 +16,7 @@ from numa_agent.core.telling import Due
 from numa_agent.core.view import Json, Rendering, View
 from numa_agent.host.cgroups import CpusetTree, Put
 from numa_agent.host.recorded import RecordedKernel, is_recorded
+from numa_agent.wiring.distances import with_measured
 from numa_agent.wiring.language import Language, language
 from numa_agent.wiring.lock import only_one
 from numa_agent.wiring.map import AskNvml, asking_nvml
@@ -83,7 +84,7 @@ def rendering(config: Config, spoken: Language) -> Callable[[View], Rendering]:
             )
         )
 
-    return render
+    return with_measured(config, render)
 
 
 def _own(setting: str) -> str | None:

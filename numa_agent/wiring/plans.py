@@ -107,11 +107,16 @@ def _chosen(pods: Iterable[Pod], name: str | None) -> list[Pod]:
     live = [pod for pod in pods if not pod.finished]
     if name is None:
         return live
-    found = [pod for pod in live if pod.full_name == name]
-    if not found:
-        listed = ", ".join(sorted(pod.full_name for pod in live)[:10]) or "none"
+    return [named(live, name)]
+
+
+def named(pods: Iterable[Pod], name: str) -> Pod:
+    """The pod of this name (namespace/name). Raises ConfigError where none is it."""
+    by_name = {pod.full_name: pod for pod in pods}
+    if name not in by_name:
+        listed = ", ".join(sorted(by_name)[:10]) or "none"
         raise ConfigError(f"no pod {name} runs here; write NAMESPACE/NAME (here: {listed})")
-    return found
+    return by_name[name]
 
 
 def _steps(planned: Planned, pod: Pod, *, named: bool) -> tuple[Step, ...] | str:

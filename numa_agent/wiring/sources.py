@@ -18,6 +18,7 @@ from numa_agent.host.cpuinfo import read_cpu_info
 from numa_agent.host.kubelet import read_cpu_state, read_memory_state, read_settings
 from numa_agent.host.recorded import is_recorded, read_answer
 from numa_agent.host.sysfs.free import read_free_memory
+from numa_agent.host.sysfs.spilled import read_spilled
 from numa_agent.wiring.asking import Patient, Seldom
 from numa_agent.wiring.map import AskNvml, assembled, patient
 
@@ -134,6 +135,7 @@ def _of_files(
         granted=Kept("podresources", lambda: parse_pod_resources(granted()) if asked else None),
         cpu_info=Kept("cpuinfo", lambda: read_cpu_info(root)),
         free_memory=lambda nodes: read_free_memory(root, nodes),
+        spilled=lambda nodes: read_spilled(root, nodes),
         trusted_managers=config.trusted_managers,
     )
 

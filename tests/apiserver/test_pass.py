@@ -1,4 +1,4 @@
-"""One pass against a real API server: the node's pods are read and its object is applied."""
+"""One pass against a real API server, and what is verified and explained of its pods."""
 
 import json
 import shutil
@@ -10,7 +10,7 @@ import pytest
 
 from numa_agent.cli import main
 from tests.apiserver.control_plane import ControlPlane
-from tests.apiserver.objects import MERGE
+from tests.apiserver.objects import APPLY, MERGE, TOPOLOGIES, topology
 from tests.podresources.servers import kubelet
 
 pytestmark = pytest.mark.apiserver
@@ -22,6 +22,7 @@ NODE_INFO = (
     *("kubeletVersion", "kubeProxyVersion", "operatingSystem", "architecture"),
 )
 """What else the API server wants to know of a Node that has a bootID."""
+PODS = "/api/v1/namespaces/default/pods"
 TOPOLOGY = f"/apis/topology.node.k8s.io/v1alpha2/noderesourcetopologies/{NODE}"
 
 
@@ -83,6 +84,14 @@ def _configuration(tmp_path: Path, root: Path, control_plane: ControlPlane) -> s
     return str(path)
 
 
+def _pod(plane: ControlPlane, name: str, cpus: str, node: str | None = None) -> Any:
+    container = {"name": "c", "image": "pause", "resources": {"requests": {"cpu": cpus}}}
+    spec: dict[str, Any] = {"containers": [container], "automountServiceAccountToken": False}
+    if node is not None:
+        spec["nodeName"] = node
+    return plane.ask("POST", PODS, {"metadata": {"name": name}, "spec": spec})
+
+
 def _cgroup_of(root: Path, pod: dict[str, Any]) -> Path:
     """The cgroup of the pod's container, laid where kubelet would for the uid the server gave."""
     uid = pod["metadata"]["uid"].replace("-", "_")
@@ -139,6 +148,63 @@ def test_a_second_pass_changes_nothing_on_the_server_or_the_machine(
     assert [each["outcome"] for each in report["publications"]] == ["unchanged"]
     assert report["writes"] == []
     assert control_plane.ask("GET", TOPOLOGY)["metadata"]["resourceVersion"] == before
+
+
+def test_the_story_of_this_nodes_pod_names_who_decided_and_when(
+    control_plane: ControlPlane,
+    live_machine: Path,
+    assigned_pod: dict[str, Any],
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    configuration = _configuration(tmp_path, live_machine, control_plane)
+    _cgroup_of(live_machine, assigned_pod)
+    main(["explain", "default/train-0", "--config", configuration, "-o", "json"])
+    story = json.loads(capsys.readouterr().out)
+    chapters = {each["title"]: each["lines"] for each in story["chapters"]}
+    assert chapters["decided"][0].startswith("container trainer: CPUs 56-67,168-179")
+    # The API server knows who wrote the annotation, and when.
+    assert " was written by " in chapters["decided"][-1]
+    assert " at 20" in chapters["decided"][-1]
+    main(["verify", "default/train-0", "--config", configuration, "-o", "json"])
+    (container,) = json.loads(capsys.readouterr().out)["containers"]
+    assert container["asked"]["decided_by"] == "scheduling.koordinator.sh/resource-status"
+    assert {each["node"] for each in container["devices"]} == {1}
+
+
+def test_a_pod_that_no_node_has_is_compared_with_what_agents_published(
+    control_plane: ControlPlane,
+    assigned_pod: dict[str, Any],
+    tmp_path: Path,
+    live_machine: Path,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    configuration = _configuration(tmp_path, live_machine, control_plane)
+    for name, available in (("fit-roomy", "15500m"), ("fit-full", "1500m")):
+        path = f"{TOPOLOGIES}/{name}?fieldManager=t&force=true"
+        control_plane.ask("PATCH", path, topology(name, available), content_type=APPLY)
+    _pod(control_plane, "waits", "4")
+    assert main(["explain", "default/waits", "--config", configuration]) == 0
+    said = capsys.readouterr().out
+    assert "fit-roomy node-0: fits" in said
+    assert "fit-full node-0: lacks 2.5 CPUs" in said
+    assert "a node has room" in said
+
+
+def test_a_pod_of_another_node_is_refused_with_where_to_ask(
+    control_plane: ControlPlane,
+    assigned_pod: dict[str, Any],
+    tmp_path: Path,
+    live_machine: Path,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    configuration = _configuration(tmp_path, live_machine, control_plane)
+    control_plane.ask("POST", "/api/v1/nodes", {"metadata": {"name": "far-node"}})
+    _pod(control_plane, "far", "1", "far-node")
+    assert main(["explain", "default/far", "--config", configuration]) == 2
+    assert "pod default/far is on node far-node" in capsys.readouterr().err
+    assert main(["explain", "default/nobody", "--config", configuration]) == 2
+    assert "no pod default/nobody" in capsys.readouterr().err
 
 
 def test_a_node_that_is_another_machine_by_its_boot_id_is_not_published_to(

@@ -1,6 +1,7 @@
 """What the log of a running agent says: each thing once, until it changes."""
 
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
@@ -10,10 +11,11 @@ from numa_agent.core.conditions import Condition
 from numa_agent.core.cpulist import CpuSet
 from numa_agent.core.errors import SourceError
 from numa_agent.core.publishing import Outcome, Published
-from numa_agent.core.report import Publication, Report, SourceAge, Write
-from numa_agent.core.verdict import judge
+from numa_agent.core.report import Proof, Publication, Report, SourceAge, Write
 from tests.core.test_report import ALONE, GOOD, PROOF, REFUSAL, WRITE
-from tests.machine_tree import TWO_NODES, cpus, pod
+from tests.machine_tree import cpus, pod
+from tests.verdicts import memory
+from tests.verdicts import verdict as judged
 
 IDLE = replace(GOOD, writes=())
 DRIFT = Condition(code="drift", subject="shop/p1", message="pod shop/p1: written 3 times in 2 s")
@@ -49,9 +51,21 @@ def published(outcome: Outcome, detail: str = "") -> tuple[Publication, ...]:
     return (Publication(manifest={"kind": "NodeResourceTopology"}, published=said),)
 
 
+OWN = cpus("0-3")
+
+
+def with_verdict(effective: CpuSet | None = OWN, **more: Any) -> Proof:
+    return replace(PROOF, verdict=judged(OWN, effective, **more))
+
+
+def hiding(tasks: int) -> Proof:
+    return with_verdict(tasks_unseen=tasks)
+
+
 NO_NEWS = {
     "tasks": replace(IDLE, proofs=(replace(PROOF, tasks_seen=7, tasks_unseen=2),)),
-    "count in a note": replace(IDLE, proofs=(replace(PROOF, notes=("2 of its tasks hide",)),)),
+    "count in a note": replace(IDLE, proofs=(hiding(2),)),
+    "memory": replace(IDLE, proofs=(with_verdict(memory=memory({0: 7})),)),
     "published": replace(IDLE, publications=published(Outcome.UNCHANGED)),
     "zones": replace(IDLE, accounts=()),
     "drift counted": replace(IDLE, drift={"unknown": 9}),
@@ -64,19 +78,17 @@ NO_NEWS = {
 
 @pytest.mark.parametrize("name", NO_NEWS)
 def test_a_pass_that_says_nothing_else_is_not_printed(name: str) -> None:
-    noted = replace(IDLE, proofs=(replace(PROOF, notes=("1 of its tasks hide",)),))
+    noted = replace(IDLE, proofs=(hiding(1),))
     first = noted if name == "count in a note" else IDLE
     log = told(first, NO_NEWS[name], first, NO_NEWS[name])
     assert log.reports == [first]
     assert not log.troubles
 
 
-UNSEEN = judge(cpus("0-3"), None, TWO_NODES)
 NEWS = {
     "not looked": replace(IDLE, looked=False),
-    "verdict": replace(
-        IDLE, proofs=(replace(PROOF, verdict=judge(cpus("0-3"), None, TWO_NODES)),)
-    ),
+    "verdict": replace(IDLE, proofs=(with_verdict(None),)),
+    "reason": replace(IDLE, proofs=(with_verdict(cpu_quota=2.0),)),
     "quota": replace(IDLE, proofs=(replace(PROOF, cpu_quota=2.0),)),
     "refused to publish": replace(IDLE, publications=published(Outcome.FORBIDDEN, "no right")),
     "condition": replace(IDLE, conditions=(DRIFT,)),

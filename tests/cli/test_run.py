@@ -35,7 +35,8 @@ def test_a_pass_writes_the_assigned_cpus_and_proves_them(
             "pod": "ml/train-0",
             "container": "trainer",
             "verdict": "aligned",
-            "reason": "CPUs 56-67,168-179 are in force, all in node 1",
+            "reason": "CPUs 56-67,168-179 are in force, all in node 1, with 6 MiB of"
+            " memory and 4 GPUs",
             "decided": "56-67,168-179",
             "effective": "56-67,168-179",
             "tasks_seen": 0,

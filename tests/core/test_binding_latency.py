@@ -8,9 +8,9 @@ from hypothesis import strategies as some
 from numa_agent.core.binding_latency import MOST, BindingLatency
 from numa_agent.core.pods import Pod
 from numa_agent.core.report import Binding, Proof, Report, Write
-from numa_agent.core.verdict import judge
 from tests.core.test_report import GOOD, STEP
-from tests.machine_tree import TWO_NODES, cpus, pod
+from tests.machine_tree import cpus, pod
+from tests.verdicts import verdict as judged
 
 CPUS = cpus("0-3")
 
@@ -26,7 +26,7 @@ def write(of: Pod, error: str | None = None, file: str = "cpus") -> Write:
 
 def proof(of: Pod, effective: str | None = "0-3") -> Proof:
     seen = None if effective is None else cpus(effective)
-    return Proof(pod=of, container=of.containers[0], verdict=judge(CPUS, seen, TWO_NODES))
+    return Proof(pod=of, container=of.containers[0], verdict=judged(CPUS, seen))
 
 
 def report(*pods: Pod, writes: tuple[Write, ...] = (), proofs: tuple[Proof, ...] = ()) -> Report:

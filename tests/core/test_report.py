@@ -17,8 +17,8 @@ from numa_agent.core.report import (
     bindings,
     to_json,
 )
-from numa_agent.core.verdict import judge
 from tests.machine_tree import TWO_NODES, cpus, pod
+from tests.verdicts import verdict as judged
 
 POD = pod(1, "0-3")
 STEP = Step(
@@ -34,7 +34,7 @@ WRITE = Write(step=STEP, error=None)
 PROOF = Proof(
     pod=POD,
     container=POD.containers[0],
-    verdict=judge(cpus("0-3"), cpus("0-3"), TWO_NODES),
+    verdict=judged(cpus("0-3"), cpus("0-3")),
 )
 TASKS: dict[str, object] = {"tasks_seen": 0, "tasks_unseen": 0, "cpu_quota": None, "notes": []}
 ALONE = LeftAlone(pod=pod(3), code="opted-out", message="off")
@@ -75,7 +75,7 @@ STOOD_BACK = Publication(
 
 def proved(effective: str | None) -> Proof:
     seen = None if effective is None else cpus(effective)
-    return replace(PROOF, verdict=judge(cpus("0-5"), seen, TWO_NODES))
+    return replace(PROOF, verdict=judged(cpus("0-5"), seen))
 
 
 def test_a_pass_that_did_all_it_wanted_is_good() -> None:

@@ -12,11 +12,11 @@ from numa_agent.core.cpusets import LeftAlone, Refusal
 from numa_agent.core.devices import Gpu, PciDevice
 from numa_agent.core.report import Binding, Proof, Publication, Report, SourceAge, Times
 from numa_agent.core.topology import TopologyWarning
-from numa_agent.core.verdict import judge
 from numa_agent.serve.board import Board
 from numa_agent.serve.metrics import Metrics
 from tests.core.test_report import GOOD
 from tests.machine_tree import TWO_NODES, container, cpus, pci_device, pod
+from tests.verdicts import verdict as judged
 
 Samples = dict[tuple[str, ...], float]
 """Name and label values in the order of the label's names, and the number."""
@@ -76,7 +76,7 @@ def account(node: int, **amounts: tuple[int, int, int]) -> NodeAccount:
 
 def proof(number: int, decided: str, effective: str | None, quota: float | None = None) -> Proof:
     seen = None if effective is None else cpus(effective)
-    verdict = judge(cpus(decided), seen, TWO_NODES)
+    verdict = judged(cpus(decided), seen)
     return Proof(pod=pod(number), container=container(number), verdict=verdict, cpu_quota=quota)
 
 

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from numa_agent.core.cpulist import CpuSet, render
 
 from .identity import container_id, directory_id, sandbox_id
+from .memory import ByNode, numa_stat, used_memory
 from .spec import Cgroup, Container, Machine, Pod
 from .tree import Tree, lines, merged
 
@@ -24,7 +25,8 @@ _EMPTY: CpuSet = frozenset()
 class Group:
     """One cgroup: its path below the hierarchy, its own sets (empty: inherits), its processes.
 
-    `hands_on` are the controllers that it enables for its children.
+    `hands_on` are the controllers that it enables for its children. `memory` is a container's,
+    None of other cgroups.
     """
 
     path: str
@@ -32,6 +34,7 @@ class Group:
     mems: CpuSet = _EMPTY
     processes: tuple[int, ...] = ()
     hands_on: str = ""
+    memory: ByNode | None = None
 
 
 def cgroup_files(machine: Machine) -> Tree:
@@ -98,7 +101,9 @@ def _container_group(machine: Machine, pod: Pod, container: Container, process: 
     cpus = container.exclusive or container.cpuset
     if machine.kubelet.cpu_manager == "static":
         cpus = cpus or shared_cpus(machine)
-    return Group(path, cpus=cpus, mems=container.memory_nodes, processes=(process,))
+    memory = used_memory(machine, pod, container)
+    mems = container.memory_nodes
+    return Group(path, cpus=cpus, mems=mems, processes=(process,), memory=memory)
 
 
 def _v2(machine: Machine) -> Tree:
@@ -111,7 +116,16 @@ def _v2(machine: Machine) -> Tree:
         *_pod_groups(machine),
     ]
     by_path = {group.path: group for group in groups}
-    return merged(*(_v2_files(machine, group, by_path) for group in groups))
+    return merged(
+        *(_v2_files(machine, group, by_path) for group in groups),
+        *(_memory_files(machine, group, _ROOT) for group in groups),
+    )
+
+
+def _memory_files(machine: Machine, group: Group, root: str) -> Tree:
+    if group.memory is None:
+        return {}
+    return {f"{root}/{group.path}/memory.numa_stat": numa_stat(machine, group.memory)}
 
 
 def _v2_files(machine: Machine, group: Group, by_path: dict[str, Group]) -> Tree:
@@ -154,7 +168,10 @@ def _effective(machine: Machine, group: Group, by_path: dict[str, Group]) -> tup
 def _v1(machine: Machine) -> Tree:
     """The cpuset hierarchy, in which nothing inherits: every cgroup holds full sets of its own."""
     groups = [Group("", processes=(1, 2, 1200, 1300)), *_pod_groups(machine)]
-    return merged(*(_v1_files(machine, group) for group in groups))
+    return merged(
+        *(_v1_files(machine, group) for group in groups),
+        *(_memory_files(machine, group, f"{_ROOT}/memory") for group in groups),
+    )
 
 
 def _v1_files(machine: Machine, group: Group) -> Tree:

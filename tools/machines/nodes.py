@@ -21,6 +21,16 @@ _ACCESS = {
 """What firmware tells of a CPU-less node's memory, in MB/s and ns."""
 
 
+_NUMASTAT = "".join(
+    f"{name} 0\n"
+    for name in (
+        *("numa_hit", "numa_miss", "numa_foreign"),
+        *("interleave_hit", "local_node", "other_node"),
+    )
+)
+"""Nobody was turned away yet: https://docs.kernel.org/admin-guide/numastat.html."""
+
+
 def node_files(machine: Machine) -> Tree:
     """The node lists, and a folder per online node."""
     lists = {
@@ -59,6 +69,7 @@ def _node(machine: Machine, position: int) -> Tree:
     }
     return merged(
         lines(folder, files),
+        {f"{folder}/numastat": _NUMASTAT},
         {f"{folder}/meminfo": _node_meminfo(node)},
         _hugepages(folder, node),
         _initiators(folder, node),

@@ -28,6 +28,13 @@ _ALLOWED = re.compile(rb"(?:Cpus|Mems)_allowed_list:[ \t]*[0-9,-]*")
 _NAMESPACES = re.compile(rb"NSpid:[ \t]*[0-9 \t]*")
 _GPU_NODE = re.compile(rb"Node:\s+\d{1,5}")
 _POPULATED = re.compile(rb"populated [01]")
+_NUMA_STAT = re.compile(
+    rb"[a-z_]{1,30}(?:=\d{1,19})?(?: N\d{1,6}=\d{1,19})+"  # v2's rows, and v1's with their sum
+)
+_FOREIGN = re.compile(rb"numa_foreign \d{1,19}")
+_DEVICE = re.compile(rb"c 195:\d{1,3} [rwm]+")
+_PAGES = re.compile(rb"(?:N\d{1,6}|anon|dirty|kernelpagesize_kB)=\d{1,15}")
+_SHARED = re.compile(rb"file=(/dev/shm/|/memfd:|/SYSV|/dev/zero|\[anon)")
 _MODULE = re.compile(
     rb"^NVRM version: (?:NVIDIA UNIX )?.*?Kernel Module.*?\s(\d{1,4}(?:\.\d{1,4}){1,3})\s",
     re.MULTILINE,
@@ -86,6 +93,24 @@ allowed = _matching(_ALLOWED)
 namespaces = _matching(_NAMESPACES)
 gpu_node = _matching(_GPU_NODE)
 populated = _matching(_POPULATED)
+numa_stat = _matching(_NUMA_STAT)
+foreign = _matching(_FOREIGN)
+devices = _matching(_DEVICE)
+
+
+def numa_maps(_: Names, data: bytes) -> bytes:
+    """A process's mappings: the pages of each by node, and whether a file's name is a disk's."""
+    return lines(data, (_mapping(line) for line in data.split(b"\n")))
+
+
+def _mapping(line: bytes) -> bytes | None:
+    fields = line.split(b" ")
+    kept = [field for field in fields if _PAGES.fullmatch(field)]
+    if not kept:
+        return None
+    files = [field for field in fields if field.startswith(b"file=")]
+    shared = [match[0] for field in files if (match := _SHARED.match(field))]
+    return b" ".join([b"0 default", *(shared or [b"file=/"] if files else []), *kept])
 
 
 def cpu_info(names: Names, data: bytes) -> bytes:

@@ -63,6 +63,10 @@ RULES: Mapping[Content, str] = {
     contents.allowed: "the lines of CPUs and nodes allowed",
     contents.namespaces: "the line of PID namespaces",
     contents.gpu_node: "the line of the node",
+    contents.numa_stat: "the rows of memory by node",
+    contents.foreign: "the line of memory that a node could not give",
+    contents.devices: "the lines of GPUs",
+    contents.numa_maps: "the pages of each mapping by node, without address and file",
     contents.populated: "the line of whether a process is in it",
     contents.cpu_info: "the lines of processors, the first one's model and vendor",
     contents.controllers: "the kernel's controllers",
@@ -136,6 +140,7 @@ NODES: tuple[Entry, ...] = (
             File("cpumap", contents.codes),
             File("meminfo", contents.memory),
             File("distance", contents.numbers),
+            File("numastat", contents.foreign),
             Folder("hugepages", HUGEPAGES),
             Folder("access0", _INITIATORS),
             Folder("access1", _INITIATORS),
@@ -180,6 +185,7 @@ POPULATED: tuple[File, ...] = (
 POD: tuple[File, ...] = (
     *(File(name, contents.numbers) for name in ("cgroup.threads", "tasks")),
     File("memory.current", contents.numbers),
+    File("memory.numa_stat", contents.numa_stat),
     File("cpu.max", contents.quota),
 )
 """What else is read of a pod's cgroup and of those in it."""
@@ -187,6 +193,10 @@ QUOTA: tuple[File, ...] = tuple(
     File(f"cpu.cfs_{name}_us", contents.numbers) for name in ("quota", "period")
 )
 """Those of v1's cpu controller."""
+ACCOUNT: tuple[File, ...] = (File("memory.numa_stat", contents.numa_stat),)
+"""That of v1's memory controller."""
+ALLOWED_DEVICES: tuple[File, ...] = (File("devices.list", contents.devices),)
+"""That of v1's devices controller."""
 
 
 def is_sound(data: bytes) -> bool:

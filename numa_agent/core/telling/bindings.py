@@ -46,7 +46,7 @@ class Bindings:
 
     def _new(self, report: Report) -> Iterator[Notice]:
         for pod, proofs in _by_pod(report.proofs):
-            sets = {each.container.name: each.verdict.decided for each in proofs}
+            sets = {each.container.name: each.verdict.decided or frozenset() for each in proofs}
             if any(each.verdict.effective != each.verdict.decided for each in proofs):
                 continue
             own = pod.full_name in self._written or pod.uid not in (self._found or ())

@@ -9,7 +9,7 @@ from numa_agent.core.report import Proof, Report
 from numa_agent.core.telling import reasons
 from numa_agent.core.telling.notices import About, Notice, Reason, about_node, about_pod, notice
 from numa_agent.core.topology import Topology
-from numa_agent.core.verdict import Alignment
+from numa_agent.core.verdict import Alignment, Aspect, Verdict
 
 _UNTOLD = {Outcome.STOOD_BACK, Outcome.UNAVAILABLE, Outcome.THROTTLED}
 """Standing back is the second publisher's fault, which has a reason of its own; and a server that
@@ -86,12 +86,18 @@ def _of_proofs(proofs: Iterable[Proof]) -> Iterator[Notice]:
         verdict = each.verdict
         if verdict.kept:
             continue
-        in_force = verdict.effective == verdict.decided
-        split = in_force and verdict.alignment is Alignment.SPLIT
-        reason = reasons.SPLIT if split else reasons.NOT_IN_FORCE
-        notes = "".join(f"; {note}" for note in each.notes)
+        notes = "".join(f"; {note}" for note in verdict.notes)
         message = f"container {each.container.name}: {verdict.reason}{notes}"
-        yield notice(about_pod(each.pod), reason, message, each.container.name)
+        yield notice(about_pod(each.pod), _of_verdict(verdict), message, each.container.name)
+
+
+def _of_verdict(verdict: Verdict) -> Reason:
+    led = {each.about for each in verdict.reasons if each.leads_to is verdict.alignment}
+    if verdict.effective != verdict.decided or verdict.alignment is Alignment.UNKNOWN:
+        return reasons.NOT_IN_FORCE
+    if Aspect.CPUS not in led:
+        return reasons.MISPLACED
+    return reasons.SPLIT if verdict.alignment is Alignment.SPLIT else reasons.NOT_IN_FORCE
 
 
 def _of_gpus(topology: Topology) -> Found:

@@ -12,6 +12,7 @@ REFUSED = Reason(name="CPUSetRefused")
 WRITE_FAILED = Reason(name="CPUSetWriteFailed", volatile=True, patience=30.0)
 NOT_IN_FORCE = Reason(name="CPUSetNotInForce", volatile=True, patience=60.0)
 SPLIT = Reason(name="CPUSetSplit", volatile=True, patience=60.0)
+MISPLACED = Reason(name="NUMAMisplaced", volatile=True, patience=120.0)
 TOPOLOGY_UNKNOWN = Reason(name="TopologyUnknown", about=_NODE)
 SECOND_PUBLISHER = Reason(name="SecondPublisher", about=_NODE)
 PUBLISH_FAILED = Reason(name="PublishFailed", about=_NODE, volatile=True, patience=60.0)
@@ -93,7 +94,7 @@ NO_EVENT = frozenset({"ack-gpu-mode-absent", "ack-gpu-mode-other"})
 """Codes of conditions that are an admin's choice rather than a fault."""
 
 _OTHERS = (
-    *(BIND, REFUSED, WRITE_FAILED, NOT_IN_FORCE, SPLIT, PUBLISH_FAILED, SOURCE_FAILED),
+    *(BIND, REFUSED, WRITE_FAILED, NOT_IN_FORCE, SPLIT, MISPLACED, PUBLISH_FAILED, SOURCE_FAILED),
     *(PASS_INCOMPLETE, POD_UNREADABLE, HELD_BACK),
 )
 

@@ -4,18 +4,16 @@ v2: https://docs.kernel.org/admin-guide/cgroup-v2.html#cpu-interface-files (cpu.
 https://docs.kernel.org/scheduler/sched-bwc.html.
 """
 
-import os
 import re
 from pathlib import Path
 
-from numa_agent.config import CGROUP_DIR
 from numa_agent.core.cgroups import Version
 from numa_agent.host.cgroups.folder import names_of, opened
+from numa_agent.host.cgroups.hierarchies import CPU, controller_base
 from numa_agent.host.cgroups.mount import Mount
 from numa_agent.host.cgroups.writing import Put
 
 _MAX = re.compile(rb"(?P<quota>[1-9]\d{0,15}) (?P<period>[1-9]\d{0,15})")
-_V1_MOUNTS = ("cpu,cpuacct", "cpu", "cpuacct,cpu")
 _V1_UNBOUND = ("cpu.cfs_quota_us", "-1\n")
 _LIMIT = 4096
 
@@ -25,7 +23,7 @@ def read_quota(mount: Mount, host_root: Path, path: str) -> float | None:
 
     Raises OSError or CgroupError where the cgroup can't be read.
     """
-    base = _base(mount, host_root)
+    base = controller_base(mount, host_root, CPU)
     if base is None:
         return None
     with opened(base, names_of(path)) as folder:
@@ -38,7 +36,7 @@ def read_quota(mount: Mount, host_root: Path, path: str) -> float | None:
 
 def lift_quota(mount: Mount, host_root: Path, path: str, put: Put | None) -> None:
     """Let a cgroup use all the time of its CPUs. Raises OSError or CgroupError."""
-    base = _base(mount, host_root)
+    base = controller_base(mount, host_root, CPU)
     if base is None:
         return
     name, text = ("cpu.max", "max\n") if mount.version is Version.V2 else _V1_UNBOUND
@@ -47,14 +45,6 @@ def lift_quota(mount: Mount, host_root: Path, path: str, put: Put | None) -> Non
             folder.put(name, text)
         else:
             put(base / path / name, text)
-
-
-def _base(mount: Mount, host_root: Path) -> Path | None:
-    """The cpu controller's hierarchy: on v2 the same."""
-    if mount.version is Version.V2:
-        return mount.path
-    mounts = (host_root / CGROUP_DIR / name for name in _V1_MOUNTS)
-    return next((each for each in mounts if os.path.isdir(each)), None)
 
 
 def _cpus(lines: list[bytes]) -> float | None:

@@ -32,7 +32,7 @@ def read_allowed(folder: Folder, threads: str, proc: Path) -> TasksAllowed:
     listed = list(_listed(folder, threads))
     ids = sorted({task for task in listed if task > 0})
     foreign = listed.count(0)
-    if not _same_namespace(proc):
+    if not same_namespace(proc):
         return TasksAllowed(tasks=(), unseen=foreign + len(ids))
     tasks: list[TaskAllowed] = []
     missing: set[int] = set()
@@ -46,6 +46,12 @@ def read_allowed(folder: Folder, threads: str, proc: Path) -> TasksAllowed:
     hidden = missing.intersection(_listed(folder, threads)) if missing else ()
     unseen = foreign + len(hidden) + max(0, len(ids) - MAX_TASKS)
     return TasksAllowed(tasks=tuple(tasks), unseen=unseen)
+
+
+def processes_of(folder: Folder) -> list[int]:
+    """The processes in a cgroup, 0 for each of another PID namespace. Raises OSError."""
+    lines = folder.lines(_PROCESSES, _LIST_LIMIT)
+    return [int(line) for line in lines if line.isdigit() and len(line) < 12]
 
 
 def _listed(folder: Folder, threads: str) -> Iterator[int]:
@@ -65,7 +71,7 @@ def _allowed(proc: Path, task: int) -> TaskAllowed | None:
     return TaskAllowed(id=task, cpus=_set(lists.get("Cpus")), mems=_set(lists.get("Mems")))
 
 
-def _same_namespace(proc: Path) -> bool:
+def same_namespace(proc: Path) -> bool:
     """Whether the ids that the kernel tells this process are those of that procfs.
 
     A process of a nested PID namespace reads its own ids, which there are those of others. In a

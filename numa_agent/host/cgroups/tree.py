@@ -4,7 +4,7 @@ It finds, reads and writes, and decides nothing but what is never written.
 """
 
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from functools import partial
 from pathlib import Path
@@ -12,7 +12,9 @@ from pathlib import Path
 from numa_agent.config import CGROUP_DIR
 from numa_agent.core.cgroups import Group, PodGroups, TasksAllowed
 from numa_agent.core.errors import SourceError
+from numa_agent.core.memory_use import MemoryUse
 from numa_agent.core.pods import Pod, QosClass
+from numa_agent.host.cgroups.device_files import read_allowed_devices, read_open_devices
 from numa_agent.host.cgroups.errors import (
     CgroupError,
     GoneError,
@@ -31,6 +33,7 @@ from numa_agent.host.cgroups.folder import (
     shown,
 )
 from numa_agent.host.cgroups.kubelets import Kubelets, liveliest, pod_folders, qos_chain
+from numa_agent.host.cgroups.memory import read_maps, read_memory
 from numa_agent.host.cgroups.mount import PROC_DIR, Mount, find_mount
 from numa_agent.host.cgroups.pods import check_placed, read_pod
 from numa_agent.host.cgroups.quota import lift_quota, read_quota
@@ -177,6 +180,33 @@ class CpusetTree:
             return read_quota(self.mount(), self._host_root, path)
         except (OSError, CgroupError):
             return None
+
+    def memory(self, path: str, leaves: Sequence[str] = ()) -> MemoryUse | None:
+        """Where the memory of a cgroup is, None where neither its account nor, where `leaves` are
+        named, the page tables of their processes are seen from here.
+        """
+        try:
+            mount = self.mount()
+            found = read_memory(mount, self._host_root, path)
+            if found is None and leaves:
+                found = read_maps(mount, self._host_root / PROC_DIR, leaves)
+        except GoneError:
+            return None
+        except (OSError, CgroupError, ValueError) as error:
+            self._warn(f"{shown(path)}: where its memory is can't be read: {error}")
+            return None
+        return found
+
+    def open_devices(self, path: str, leaves: Sequence[str]) -> frozenset[str]:
+        """The names below /dev of the devices that a cgroup may use alone, or that the processes
+        of `leaves` hold open: what of that is seen from here.
+        """
+        try:
+            mount = self.mount()
+            allowed = read_allowed_devices(mount, self._host_root, path)
+            return allowed | read_open_devices(mount, self._host_root / PROC_DIR, leaves)
+        except (OSError, CgroupError):
+            return frozenset()
 
     def lift_quota(self, path: str) -> None:
         """Let a pod's cgroup, or one in it, use all the time of its CPUs. Raises CgroupError."""

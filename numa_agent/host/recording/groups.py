@@ -4,7 +4,7 @@ Below the hierarchy's mount no link is followed, as host.cgroups doesn't.
 """
 
 import stat
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -14,6 +14,7 @@ from numa_agent.core.errors import SourceError
 from numa_agent.core.recording import contents, groups, rules
 from numa_agent.core.recording.rules import File, Shown
 from numa_agent.host.cgroups.folder import MAX_ENTRIES
+from numa_agent.host.cgroups.hierarchies import CPU, DEVICES, MEMORY
 from numa_agent.host.cgroups.layout import Parts as Levels
 from numa_agent.host.cgroups.layout import container_id, layouts, layouts_below, root_names
 from numa_agent.host.cgroups.mount import find_mount
@@ -23,7 +24,6 @@ from numa_agent.host.recording.spots import Finds, FoundFile, FoundFolder, Spot,
 from numa_agent.host.recording.tasks import find_tasks
 from numa_agent.host.recording.tree import Parts
 
-_CPU_MOUNTS = ("cpu,cpuacct", "cpu", "cpuacct,cpu")
 _ABOVE_CONTAINERS = 4
 
 
@@ -41,7 +41,12 @@ _LEVELS = _Levels(
     above=(*rules.SETS, *rules.POPULATED),
     pod=(*rules.SETS, *rules.POPULATED, *rules.POD),
 )
-_QUOTAS = _Levels(top=(), above=(), pod=rules.QUOTA)
+_OTHERS = (
+    (CPU, _Levels(top=(), above=(), pod=rules.QUOTA)),
+    (MEMORY, _Levels(top=(), above=(), pod=rules.ACCOUNT)),
+    (DEVICES, _Levels(top=(), above=(), pod=rules.ALLOWED_DEVICES)),
+)
+"""v1's other hierarchies, by the names that they are mounted under."""
 _SYSTEM, _SERVICE = "system.slice", ".service"
 
 
@@ -66,7 +71,8 @@ def find_groups(finds: Finds, host_root: Path, cgroup_root: str) -> None:
     walk = _Walk(finds, _LEVELS)
     walk.all(spot, real, cgroup_root)
     if mount.version is Version.V1:
-        _quotas(finds, cgroup_root)
+        for names, files in _OTHERS:
+            _other(finds, names, files, cgroup_root)
     find_tasks(finds, walk.lists)
 
 
@@ -83,11 +89,11 @@ def _without_hierarchy(finds: Finds) -> None:
                 finds.add(FoundFolder(spot.below(name)))
 
 
-def _quotas(finds: Finds, cgroup_root: str) -> None:
-    for name in _CPU_MOUNTS:
+def _other(finds: Finds, names: Iterable[str], files: _Levels, cgroup_root: str) -> None:
+    for name in names:
         real = (*CGROUP_DIR.split("/"), name)
         if finds.tree.is_folder(real):
-            _Walk(finds, _QUOTAS).all(spot_of(real, groups.group), real, cgroup_root)
+            _Walk(finds, files).all(spot_of(real, groups.group), real, cgroup_root)
             return
 
 

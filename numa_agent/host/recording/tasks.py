@@ -1,12 +1,16 @@
 """Looking for the tasks of containers, of which procfs says where they may run."""
 
+from collections.abc import Sequence
+
 from numa_agent.core.recording import contents
+from numa_agent.host.cgroups.memory import MAX_PROCESSES
 from numa_agent.host.cgroups.mount import PROC_DIR
 from numa_agent.host.cgroups.tasks import MAX_TASKS
 from numa_agent.host.recording.plain import LeftOutError
 from numa_agent.host.recording.spots import Finds, FoundFile, spot_of
 from numa_agent.host.recording.tree import Parts
 
+_ACCOUNT = "memory.numa_stat"
 _LISTED = ("cgroup.threads", "tasks", "cgroup.procs")
 _MOST_TASKS = 20_000
 _LIST_BYTES = 1 << 20
@@ -31,6 +35,16 @@ def find_tasks(finds: Finds, lists: list[Parts]) -> None:
             real = (PROC_DIR, str(task), "status")
             if finds.tree.exists(real):
                 finds.add(FoundFile(spot_of(real), real, contents.allowed))
+        if not finds.tree.exists((*parts, _ACCOUNT)):
+            _find_maps(finds, parts)
+
+
+def _find_maps(finds: Finds, parts: Parts) -> None:
+    """The page tables of a cgroup's processes, which `verify` reads where there is no account."""
+    for process in _listed(finds, parts, ("cgroup.procs",))[:MAX_PROCESSES]:
+        real = (PROC_DIR, str(process), "numa_maps")
+        if finds.tree.exists(real):
+            finds.add(FoundFile(spot_of(real), real, contents.numa_maps))
 
 
 def _real(finds: Finds, parts: Parts) -> Parts | None:
@@ -48,9 +62,9 @@ def _is_nested(finds: Finds, own: Parts) -> bool:
     return lines > 1
 
 
-def _listed(finds: Finds, parts: Parts) -> list[int]:
+def _listed(finds: Finds, parts: Parts, names: Sequence[str] = _LISTED) -> list[int]:
     """The tasks of a cgroup, each once."""
-    for name in _LISTED:
+    for name in names:
         try:
             data = finds.tree.read((*parts, name), _LIST_BYTES)
         except LeftOutError:

@@ -75,7 +75,7 @@ def binding(report: Report) -> Iterator[Metric]:
         "numa_agent_containers_quota_below_cpus",
         "Containers whose CPU quota is less than their own CPUs.",
         sum(
-            each.cpu_quota is not None and each.cpu_quota < len(each.verdict.decided)
+            each.cpu_quota is not None and each.cpu_quota < len(each.verdict.decided or ())
             for each in report.proofs
         ),
     )

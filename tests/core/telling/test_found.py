@@ -20,7 +20,8 @@ from numa_agent.core.telling import (
     faults,
 )
 from tests.core.telling.values import condition, proof, report, write
-from tests.machine_tree import TWO_NODES, container, pci_device, pod
+from tests.machine_tree import TWO_NODES, container, cpus, pci_device, pod
+from tests.verdicts import device, memory, verdict
 
 P1, P2 = pod(1), pod(2)
 
@@ -93,8 +94,19 @@ def test_cpus_that_are_not_as_decided_are_told(decided: str, effective: str, rea
 
 
 def test_what_limits_a_container_is_told_with_it() -> None:
-    limited = replace(proof(P1, "0-3", "0-1"), notes=("kubepods has CPUs 0-1 only",))
-    assert found(proofs=(limited,))[0][2].endswith("; kubepods has CPUs 0-1 only")
+    limit = "kubepods has CPUs 0-1 only"
+    limited = replace(proof(P1, "0-3"), verdict=verdict(cpus("0-3"), cpus("0-1"), limit=limit))
+    assert found(proofs=(limited,))[0][2].endswith(f"aren't in force ({limit})")
+
+
+def test_memory_or_a_device_elsewhere_is_told_as_such() -> None:
+    own = cpus("0-3")
+    for found_so in ({"memory": memory({1: 64})}, {"devices": (device("g", 1),)}):
+        away = replace(proof(P1, "0-3"), verdict=verdict(own, own, **found_so))
+        ((who, name, _),) = found(proofs=(away,))
+        assert (who, name) == ("shop/p1", "NUMAMisplaced")
+    unseen = replace(proof(P1, "0-3"), verdict=verdict(own, own, memory=None))
+    assert found(proofs=(unseen,)) == []
 
 
 def test_a_container_is_told_from_another_and_not_by_the_set_of_the_moment() -> None:

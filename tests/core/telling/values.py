@@ -8,8 +8,8 @@ from numa_agent.core.cpusets import Step
 from numa_agent.core.pods import Pod
 from numa_agent.core.report import Proof, Report, Write
 from numa_agent.core.telling import Notice, Reason, about_node, about_pod
-from numa_agent.core.verdict import judge
 from tests.machine_tree import TWO_NODES, cpus, pod
+from tests.verdicts import verdict as judged
 
 NODE = about_node("n1")
 FAULT = Reason(name="Fault")
@@ -64,5 +64,5 @@ def proof(own: Pod, decided: str, effective: str | None = None, *, container: in
     return Proof(
         pod=own,
         container=own.containers[container],
-        verdict=judge(cpus(decided), seen, TWO_NODES),
+        verdict=judged(cpus(decided), seen),
     )

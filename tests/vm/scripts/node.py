@@ -97,7 +97,7 @@ class Node:
         self.pods: list[Pod] = []
         self._server = server
         self._kubeconfig = kubeconfig
-        self._config = Config(
+        self.config = Config(
             host_root=Path("/"),
             live_root=Path("/"),
             node_name=NAME,
@@ -159,12 +159,12 @@ class Node:
     def run_pass(self, put: Put | None = None, **settings: Any) -> dict[str, Any]:
         """Take one pass; what it wrote and said, without what it published."""
         self.list_pods()
-        return shown(run_once(replace(self._config, **settings), put))
+        return shown(run_once(replace(self.config, **settings), put))
 
     def plan(self) -> list[list[str]]:
         """What a pass would write."""
         self.list_pods()
-        planned = plan_once(self._config).planned
+        planned = plan_once(self.config).planned
         steps = [] if planned is None else [step for _, own in planned.steps for step in own]
         return [[step.path, step.file, render(step.after)] for step in steps]
 
@@ -225,7 +225,7 @@ def shown(report: Report) -> dict[str, Any]:
             f"{proof.pod.name}/{proof.container.name}": proof.verdict.alignment.value
             for proof in report.proofs
         },
-        "notes": [note for proof in report.proofs for note in proof.notes],
+        "notes": [note for proof in report.proofs for note in proof.verdict.notes],
         # The server on loopback takes no Events.
         "failures": [
             each

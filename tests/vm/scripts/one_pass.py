@@ -1,6 +1,7 @@
 """What one pass does to a container on this kernel: argument `v2` or `v1`, the cgroup version."""
 
 import json
+import subprocess
 import sys
 from pathlib import Path
 
@@ -14,10 +15,12 @@ ASSIGNED = "5-6"
 def main() -> None:
     """Print what the kernel had before, what the passes reported, and what it has after."""
     version = sys.argv[1]
-    leaf = _v2_leaf() if version == "v2" else _v1_leaf()
+    leaves = [_v2_leaf()] if version == "v2" else [_v1_leaf(), _v1_memory()]
+    leaf = leaves[0]
     folder = live_folder.lay(Path("/tmp/machine"), cpuset=ASSIGNED)
     with sleeper() as pid:
-        (leaf / "cgroup.procs").write_text(str(pid))
+        for each in leaves:
+            (each / "cgroup.procs").write_text(str(pid))
         before = cpus_allowed(pid)
         report = _pass(folder)
         after = cpus_allowed(pid)
@@ -43,7 +46,7 @@ def _v2_leaf() -> Path:
     leaf = Path("/sys/fs/cgroup") / live_folder.container_path()
     leaf.mkdir(parents=True)
     for group in (leaf.parents[1], leaf.parents[0]):
-        (group / "cgroup.subtree_control").write_text("+cpuset")
+        (group / "cgroup.subtree_control").write_text("+cpuset +memory")
     return leaf
 
 
@@ -54,6 +57,17 @@ def _v1_leaf() -> Path:
         group.mkdir()
         for name in ("cpuset.cpus", "cpuset.mems"):
             (group / name).write_text(read(group.parent / name))
+    return leaf
+
+
+def _v1_memory() -> Path:
+    """Where the container's memory is charged."""
+    mount = Path("/sys/fs/cgroup/memory")
+    mount.mkdir()
+    command = ("mount", "-t", "cgroup", "-o", "memory", "memory", str(mount))
+    subprocess.run(command, check=True, timeout=10)
+    leaf = mount / live_folder.container_path()
+    leaf.mkdir(parents=True)
     return leaf
 
 

@@ -1,0 +1,65 @@
+"""What a story is told from, and what it is."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from numa_agent.core.accounting import NodeAccount
+from numa_agent.core.conditions import Condition
+from numa_agent.core.cpusets import Desired, Inputs, Step
+from numa_agent.core.kubelet import KubeletSettings
+from numa_agent.core.pods import Pod
+from numa_agent.core.report import Proof
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Case:
+    """One pod, and what of a pass's readings and findings is about it.
+
+    `settings` are kubelet's, None where they are unknown; `accounts` the NUMA nodes as they are
+    told to the scheduler `told_to`, none where nothing may be told. `steps` are the writes that
+    are still to be made.
+    """
+
+    node_name: str
+    pod: Pod
+    inputs: Inputs
+    wanted: Desired
+    steps: Sequence[Step]
+    proofs: Sequence[Proof]
+    accounts: Sequence[NodeAccount]
+    settings: KubeletSettings | None
+    told_to: str
+
+    @property
+    def conditions(self) -> tuple[Condition, ...]:
+        """What isn't as it was decided for this pod."""
+        return tuple(
+            each
+            for each in self.wanted.conditions
+            if each.subject.partition(" ")[0] == self.pod.full_name
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Chapter:
+    """One step of the way from the wish to the kernel, in lines."""
+
+    title: str
+    lines: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Todo:
+    """What helps, and the command that does it or shows more, "" where there is none."""
+
+    what: str
+    command: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Story:
+    """A pod's chapters in their order, and what to do, the most helpful first."""
+
+    pod: str
+    chapters: tuple[Chapter, ...]
+    todo: tuple[Todo, ...]

@@ -1,0 +1,145 @@
+"""Which devices a container holds, and where they are.
+
+kubelet says who holds what (podresources); where it can't be asked, the device files that a
+container's processes hold open say a part of it. Our map says where a device is, and a device
+plugin where the map doesn't know the id.
+"""
+
+import re
+from collections.abc import Collection, Iterator
+from dataclasses import dataclass, replace
+
+from numa_agent.core.devices import PciDevice
+from numa_agent.core.grants import ContainerGrant, DeviceGrant, DynamicGrant, PodResources
+from numa_agent.core.pods import Pod
+from numa_agent.core.topology import Topology
+from numa_agent.core.verdict import HeldDevice
+
+BY_KUBELET = "podresources"
+BY_FILES = "open-files"
+
+_PLUGIN = "plugin"
+
+_PLACED = re.compile(r"gpu|xpu|npu|dcu|accel|gaudi|mig-|rdma|sriov|hca|nic\b|roce|fpga", re.ASCII)
+"""Resources whose units have a place; a /dev/kvm or /dev/fuse that a plugin hands out has none."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Held:
+    """A container's devices; `unseen` says why there may be more, None where there aren't."""
+
+    devices: tuple[HeldDevice, ...]
+    unseen: str | None
+
+
+class Holders:
+    """Who holds what on one machine at one time; `why` says why kubelet's answer isn't there."""
+
+    def __init__(self, topology: Topology, granted: PodResources | None, why: str) -> None:
+        """Take the map and kubelet's answer, None where it didn't answer."""
+        self._granted = granted
+        self._why = why
+        self._known = dict(_known(topology))
+        self._by_file = dict(_by_file(topology))
+
+    def of(self, pod: Pod, container: str) -> Held:
+        """What kubelet says that a container holds."""
+        if self._granted is None:
+            return Held(devices=(), unseen=self._why)
+        if self._granted.problems:
+            problem = self._granted.problems[0]
+            return Held(devices=(), unseen=f"kubelet's answer isn't whole: {problem}")
+        if (pod.namespace, pod.name) not in self._granted.pods:
+            return Held(devices=(), unseen="kubelet doesn't name the pod yet")
+        who = (pod.namespace, pod.name, container)
+        grants = [
+            each
+            for each in self._granted.containers
+            if (each.namespace, each.pod, each.container) == who
+        ]
+        found = {each.id: each for grant in grants for each in self._of_grant(grant)}
+        return Held(devices=tuple(found.values()), unseen=None)
+
+    def by_files(self, names: Collection[str], held: Held) -> Held:
+        """The same with the devices whose files below /dev (`nvidia3`) are open."""
+        found = {each.id: each for each in held.devices}
+        for name in sorted(names):
+            device = self._by_file.get(name)
+            if device is not None:
+                found.setdefault(device.id, device)
+        return replace(held, devices=tuple(found.values()))
+
+    def _of_grant(self, grant: ContainerGrant) -> Iterator[HeldDevice]:
+        for devices in grant.devices:
+            for unit in devices.ids:
+                device = self._unit(devices, unit)
+                if device is not None:
+                    yield device
+        for claimed in grant.dynamic:
+            yield from self._claimed(claimed)
+
+    def _unit(self, grant: DeviceGrant, unit: str) -> HeldDevice | None:
+        # Plugins that share a device number its parts: GPU-...::3.
+        known = self._known.get(unit, self._known.get(unit.partition("::")[0]))
+        if known is not None:
+            return replace(known, resource=grant.resource)
+        if not grant.nodes and _PLACED.search(grant.resource) is None:
+            return None
+        return HeldDevice(
+            id=unit,
+            kind=grant.resource,
+            nodes=grant.nodes,
+            node_source=_PLUGIN if grant.nodes else "unknown",
+            seen_by=BY_KUBELET,
+            resource=grant.resource,
+        )
+
+    def _claimed(self, claimed: DynamicGrant) -> Iterator[HeldDevice]:
+        # A CDI device is `vendor/class=name`:
+        # https://github.com/cncf-tags/container-device-interface
+        names = [name.partition("=")[2] for name in claimed.cdi_devices]
+        known = [self._known[name] for name in (*names, claimed.device) if name in self._known]
+        if known:
+            yield known[0]
+        elif _PLACED.search(claimed.driver) is not None:
+            yield HeldDevice(
+                id=claimed.device,
+                kind=claimed.driver,
+                nodes=(),
+                node_source="unknown",
+                seen_by=BY_KUBELET,
+            )
+
+
+def _known(topology: Topology) -> Iterator[tuple[str, HeldDevice]]:
+    """Our map's devices by the ids that plugins use: PCI addresses, GPU and MIG UUIDs."""
+    memory = {gpu.device.address: gpu.memory_node for gpu in topology.gpus}
+    for device in topology.pci_devices:
+        held = _held(device, memory.get(device.address))
+        yield held.id, held
+    for gpu in topology.gpus:
+        nvml = gpu.nvml
+        uuids = [] if nvml is None else [nvml.uuid, *(each.uuid for each in nvml.mig)]
+        for uuid in uuids:
+            if uuid is not None:
+                yield uuid, replace(_held(gpu.device, gpu.memory_node), id=uuid)
+
+
+def _by_file(topology: Topology) -> Iterator[tuple[str, HeldDevice]]:
+    """Our map's devices by the names of their files below /dev."""
+    for gpu in topology.gpus:
+        if gpu.nvml is not None and gpu.nvml.minor is not None:
+            held = _held(gpu.device, gpu.memory_node)
+            name = gpu.nvml.uuid or held.id
+            yield f"nvidia{gpu.nvml.minor}", replace(held, id=name, seen_by=BY_FILES)
+
+
+def _held(device: PciDevice, memory_node: int | None) -> HeldDevice:
+    return HeldDevice(
+        id=str(device.address),
+        kind="device" if device.kind is None else device.kind.value,
+        nodes=(device.node,) if device.node is not None else device.nodes,
+        node_source=device.node_source.value,
+        seen_by=BY_KUBELET,
+        memory_node=memory_node,
+    )

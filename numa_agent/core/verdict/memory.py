@@ -1,0 +1,97 @@
+"""What is found of a container's memory.
+
+Pages of files are told apart and never held against a container: a library's may be anybody's.
+"""
+
+from collections.abc import Iterator, Mapping
+
+from numa_agent.core.topology import Topology
+from numa_agent.core.verdict.facts import Facts, Node
+from numa_agent.core.verdict.values import AS_DECIDED, Cause, Reason
+from numa_agent.core.verdict.wording import amount, nodes
+
+SHARE = 0.05
+"""The part of a container's memory elsewhere from which on it counts."""
+
+LEAST = 16 << 20
+"""The bytes elsewhere from which on they count: a runtime touches some before it is bound."""
+
+_FULL = 0.05
+"""A node with less than this part of its memory free is likely to have turned somebody away."""
+
+
+def memory_reasons(
+    facts: Facts, topology: Topology, home: frozenset[Node] | None
+) -> Iterator[Reason]:
+    """Everything found, where the machine has several nodes."""
+    if len(topology.nodes) == 1:
+        return
+    if facts.memory is None:
+        message = f"{facts.memory_unseen}, so where its memory is wasn't seen"
+        yield Reason(code="memory-unseen", message=message)
+        return
+    if home is None:
+        return
+    near = home | {each.memory_node for each in facts.devices if each.memory_node is not None}
+    away = _away(facts.memory.own, near)
+    if away:
+        size, whole = sum(away.values()), sum(facts.memory.own.values())
+        yield Reason(
+            code="memory-remote" if size * 2 > whole else "memory-split",
+            message=f"{amount(size)} of its {amount(whole)} of memory are in {nodes(away)}, its"
+            f" CPUs in {nodes(home)}",
+            cause=_cause(facts, topology, home, away),
+        )
+    cached = _away(facts.memory.cache, near)
+    if cached:
+        message = (
+            f"{amount(sum(cached.values()))} of the page cache that it filled are in"
+            f" {nodes(cached)}"
+        )
+        yield Reason(code="cache-remote", message=message)
+
+
+def _away(used: Mapping[Node, int], near: frozenset[Node]) -> Mapping[Node, int]:
+    """The bytes by node outside of those near, nothing where they are too few to count."""
+    away = {node: size for node, size in used.items() if size and node not in near}
+    size = sum(away.values())
+    return away if size >= max(LEAST, SHARE * sum(used.values())) else {}
+
+
+def _cause(
+    facts: Facts, topology: Topology, home: frozenset[Node], away: Mapping[Node, int]
+) -> Cause:
+    if away.keys() <= facts.decided_mems:
+        return Cause(code=AS_DECIDED, message="as its memory nodes were decided")
+    if facts.effective_mems is not None and not facts.effective_mems & away.keys():
+        held = nodes(facts.effective_mems)
+        return Cause(
+            code="late-binding",
+            message=f"it may take memory of {held} only: this was there before that was set",
+        )
+    for node in sorted(home):
+        turned_away, free = facts.spilled.get(node, 0), facts.free_memory.get(node)
+        if turned_away * 2 >= sum(away.values()) or _is_full(topology, node, free):
+            left = "" if free is None else f" and has {amount(free)} free now"
+            return Cause(
+                code="memory-spilled",
+                message=f"node {node} turned away {amount(turned_away)} since the boot{left}",
+            )
+    allowed = "any node" if facts.effective_mems is None else nodes(facts.effective_mems)
+    return Cause(
+        code="mems-not-bound",
+        message=f"it may take memory of {allowed}: it was taken before its CPUs were bound, or by"
+        " a policy of its own",
+    )
+
+
+def _is_full(topology: Topology, node_id: Node, free: int | None) -> bool:
+    node = topology.node(node_id)
+    whole = None if node is None else node.memory_bytes
+    return free is not None and whole is not None and free < _FULL * whole
+
+
+def memory_by_node(used: Mapping[Node, int]) -> str:
+    """`512 MiB in 0, 3.2 GiB in 1`, without the nodes that have none."""
+    held = [(node, size) for node, size in sorted(used.items()) if size]
+    return ", ".join(f"{amount(size)} in {node}" for node, size in held)

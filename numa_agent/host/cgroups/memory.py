@@ -1,0 +1,69 @@
+"""Where the memory of a container is: its cgroup's own account, else its processes' page tables.
+
+memory.numa_stat is world-readable and is all that a pod without hostPID sees. numa_maps is asked
+only where there is none, since the kernel walks every page table to answer
+(https://docs.kernel.org/filesystems/proc.html).
+"""
+
+import os
+from collections.abc import Iterable
+from pathlib import Path
+
+from numa_agent.core.cgroups import Version
+from numa_agent.core.memory_use import MemoryUse, parse_numa_maps, parse_v1, parse_v2, together
+from numa_agent.host.cgroups.folder import names_of, opened, read_file
+from numa_agent.host.cgroups.hierarchies import MEMORY, controller_base
+from numa_agent.host.cgroups.mount import Mount
+from numa_agent.host.cgroups.tasks import processes_of, same_namespace
+
+MAX_PROCESSES = 64
+"""Processes of one cgroup whose page tables are read."""
+
+_STAT = "memory.numa_stat"
+_LIMIT = 1 << 16
+_MAPS_LIMIT = 1 << 22
+
+
+def read_memory(mount: Mount, host_root: Path, path: str) -> MemoryUse | None:
+    """The account of a cgroup with all below it, None where the kernel keeps none.
+
+    Raises OSError, CgroupError or ValueError where it can't be read.
+    """
+    base = controller_base(mount, host_root, MEMORY)
+    if base is None:
+        return None
+    with opened(base, names_of(path)) as folder:
+        try:
+            lines = folder.lines(_STAT, _LIMIT)
+        except FileNotFoundError:
+            return None
+    if mount.version is Version.V2:
+        return parse_v2(lines)
+    return parse_v1(lines, os.sysconf("SC_PAGE_SIZE"))
+
+
+def read_maps(mount: Mount, proc: Path, paths: Iterable[str]) -> MemoryUse | None:
+    """What the page tables of the cgroups' own processes say, None where one isn't seen.
+
+    Raises OSError or CgroupError where a cgroup can't be read.
+    """
+    processes: list[int] = []
+    for path in paths:
+        with opened(mount.path, names_of(path)) as folder:
+            processes += processes_of(folder)
+    if 0 in processes or len(processes) > MAX_PROCESSES or not same_namespace(proc):
+        return None
+    found = []
+    for process in processes:
+        try:
+            text = read_file(proc / str(process) / "numa_maps", _MAPS_LIMIT + 1)
+        except (FileNotFoundError, ProcessLookupError):
+            if (proc / str(process)).exists():
+                return None  # a kernel without NUMA
+            continue
+        except OSError:
+            return None  # somebody else's process
+        if len(text) > _MAPS_LIMIT:
+            return None
+        found.append(parse_numa_maps(text.splitlines()))
+    return together(found)

@@ -1,0 +1,121 @@
+"""One pod's story, by the pass's own reading; nothing is written."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from numa_agent.agent import Planned, Readings, around_of, planned_of, prove, read_all, view_of
+from numa_agent.config import Config, ConfigError
+from numa_agent.core.cpusets import Step
+from numa_agent.core.documents import Document, items, mapping, text
+from numa_agent.core.errors import SourceError
+from numa_agent.core.explaining import Case, Room, Story, own_rooms, placing, published_rooms, tell
+from numa_agent.core.kubelet import KubeletSettings
+from numa_agent.core.kubelet_running import running
+from numa_agent.core.pods import Pod, parse_pod
+from numa_agent.core.report import Proof
+from numa_agent.wiring.map import asking_nvml
+from numa_agent.wiring.passes import ports_of, reaching
+
+if TYPE_CHECKING:
+    from numa_agent.cluster.api import Cluster
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Explained:
+    """A story, the verdicts that it stands on, and why sources failed."""
+
+    story: Story
+    proofs: tuple[Proof, ...]
+    failures: tuple[str, ...]
+
+
+def explain_once(config: Config, name: str) -> Explained:
+    """Tell of one pod (namespace/name): of this node, or in the cluster and not placed yet.
+
+    Raises SourceError without a map or the pods, and ConfigError where there is no such pod or
+    another node has it.
+    """
+    with asking_nvml(config) as ask, reaching(config) as cluster:
+        ports = ports_of(config, ask, cluster, None)
+        now = read_all(ports.sources)
+        failures = now.failures
+        planned = planned_of(ports, now, failures)
+        if planned is None:
+            raise SourceError(f"no pod can be explained: {'; '.join(failures)}")
+        view = view_of(now, planned.desired, failures)
+        accounts = () if view is None else tuple(view.accounts)
+        pod = next((each for each in planned.inputs.pods if each.full_name == name), None)
+        if pod is None:
+            story = _unplaced(cluster, name)
+            return Explained(story=story, proofs=(), failures=tuple(failures))
+        spilled = ports.sources.spilled([node.id for node in now.topology.nodes])
+        around = around_of(now, spilled, closely=True)
+        everyone = prove(ports.cpusets, planned, around, (), failures, everyone=True)
+    node_name = now.node.values[0].name if now.node.values else config.node_name or "?"
+    proofs = tuple(proof for proof in everyone if proof.pod.uid == pod.uid)
+    case = Case(
+        node_name=node_name,
+        pod=pod,
+        inputs=planned.inputs,
+        wanted=planned.desired,
+        steps=_steps(planned, pod),
+        proofs=proofs,
+        accounts=accounts,
+        settings=_settings(now),
+        told_to=config.scheduler,
+    )
+    story = tell(case)
+    if not proofs:
+        story = _with_room(story, pod, own_rooms(node_name, accounts, everyone))
+    return Explained(story=story, proofs=proofs, failures=tuple(failures))
+
+
+def _steps(planned: Planned, pod: Pod) -> Sequence[Step]:
+    return [step for target, own in planned.steps if target.pod.uid == pod.uid for step in own]
+
+
+def _settings(now: Readings) -> KubeletSettings | None:
+    read = now.settings.values[0] if now.settings.values else None
+    if read is None:
+        return None
+    cpu = now.cpu_state.values[0] if now.cpu_state.values else None
+    memory = now.memory_state.values[0] if now.memory_state.values else None
+    settings, _ = running(read[0], cpu, memory)
+    return settings
+
+
+def _with_room(story: Story, pod: Pod, rooms: Sequence[Room]) -> Story:
+    """The same with where the pod would have room, for one that has no running container."""
+    placed = placing(pod, rooms, f"here, {pod.phase}: no container of it runs")
+    room = [chapter for chapter in placed.chapters if chapter.title == "room"]
+    return replace(story, chapters=(*story.chapters, *room), todo=(*story.todo, *placed.todo))
+
+
+def _unplaced(cluster: "Cluster | None", name: str) -> Story:
+    namespace, _, own = name.partition("/")
+    document = None if cluster is None or not own else cluster.pod(namespace, own)
+    if cluster is None or document is None:
+        raise ConfigError(f"no pod {name}; write NAMESPACE/NAME of one that is here")
+    elsewhere = text(mapping(document.get("spec")).get("nodeName"))
+    if elsewhere:
+        raise ConfigError(
+            f"pod {name} is on node {elsewhere}, whose kernel only an agent there can ask:"
+            f" kubectl exec -n numa-agent PODTHERE -- numa-agent explain {name}"
+            f" (kubectl get pods -A -l app.kubernetes.io/name=numa-agent --field-selector"
+            f" spec.nodeName={elsewhere})"
+        )
+    pod = parse_pod(document).pod
+    if pod is None:
+        raise SourceError(f"pod {name} can't be read")
+    rooms = list(published_rooms(cluster.topologies()))
+    return placing(pod, rooms, _why(document))
+
+
+def _why(document: Document) -> str:
+    """The scheduler's own word, by the pod's condition PodScheduled."""
+    for entry in items(mapping(document.get("status")).get("conditions")):
+        condition = mapping(entry)
+        if condition.get("type") == "PodScheduled" and condition.get("status") == "False":
+            return f"not yet: {text(condition.get('message')) or 'no reason is given'}"
+    return "not yet: no scheduler has said why"

@@ -1,0 +1,140 @@
+"""`numa-agent verify` and `explain` on recorded machines."""
+
+import json
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from numa_agent.cli import main
+from tests.recorded import ROOT
+
+TWO_SOCKET = ROOT / "fixtures/sysfs/two-socket-8gpu"
+CXL = TWO_SOCKET.parent / "cxl-expander"
+
+
+@pytest.fixture
+def said(capsys: pytest.CaptureFixture[str]) -> Callable[..., tuple[int, str]]:
+    """Runs a command; its exit code and what it printed."""
+
+    def run(*words: str) -> tuple[int, str]:
+        status = main(list(words))
+        return status, capsys.readouterr().out
+
+    return run
+
+
+def containers(said: Callable[..., tuple[int, str]], root: Path, *words: str) -> Any:
+    _, printed = said("verify", *words, "--host-root", str(root), "-o", "json")
+    answer = json.loads(printed)
+    assert answer["format"] == "numa-agent.verify/v1"
+    return {f"{each['pod']} {each['container']}": each for each in answer["containers"]}
+
+
+def leaf(root: Path, text: str) -> Path:
+    """The container's cgroup whose path has this in it."""
+    (found,) = (
+        each.parent for each in root.glob("sys/fs/cgroup/**/memory.numa_stat") if text in str(each)
+    )
+    return found
+
+
+def test_a_container_that_has_all_in_one_node_is_aligned(
+    said: Callable[..., tuple[int, str]],
+) -> None:
+    status, printed = said("verify", "--host-root", str(CXL))
+    assert status == 0
+    assert "db/main-0  postgres   aligned  has it  8-15 (node 0)" in printed
+    assert printed.endswith("1 container: 1 asked for alignment, 1 of them has it\n")
+
+
+def test_one_that_lacks_what_it_asked_for_makes_the_answer_bad(
+    said: Callable[..., tuple[int, str]],
+) -> None:
+    status, printed = said("verify", "--host-root", str(TWO_SOCKET))
+    assert status == 1
+    assert "LACKS IT" in printed
+    assert said("verify", "shop/web-5f7c9d8b6c-4tq2x", "--host-root", str(TWO_SOCKET))[0] == 0
+
+
+def test_the_json_is_as_documented(said: Callable[..., tuple[int, str]]) -> None:
+    (found,) = containers(said, CXL).values()
+    assert found["verdict"] == "aligned"
+    assert found["asked"]["has_it"] is True
+    assert found["cpus"] == {"decided": "8-15", "effective": "8-15", "used": None}
+    assert found["memory"]["per_node_bytes"]["0"] == 32 << 30
+    assert found["devices"] == []
+    assert [each["code"] for each in found["reasons"]] == ["aligned", "tasks-unseen"]
+
+
+def test_memory_on_the_other_node_is_found(
+    said: Callable[..., tuple[int, str]], tmp_path: Path
+) -> None:
+    copy = shutil.copytree(CXL, tmp_path / "machine", symlinks=True)
+    stat = next(copy.glob("sys/fs/cgroup/**/memory.numa_stat"))
+    stat.write_text(stat.read_text().replace("N0=34359738368 N1=0", "N0=0 N1=34359738368"))
+    (found,) = containers(said, copy).values()
+    assert found["verdict"] == "remote"
+    assert found["reasons"][0]["code"] == "memory-remote"
+
+
+@pytest.mark.parametrize("damage", ["anon 7\n", "", "anon N0=1 N1\nfile N0=1\n", "\xff" * 40])
+def test_an_account_that_is_damaged_costs_that_container_its_verdict_alone(
+    said: Callable[..., tuple[int, str]], tmp_path: Path, damage: str
+) -> None:
+    copy = shutil.copytree(CXL, tmp_path / "machine", symlinks=True)
+    stat = next(copy.glob("sys/fs/cgroup/**/memory.numa_stat"))
+    stat.write_text(damage)
+    _, printed = said("verify", "--host-root", str(copy), "-o", "json")
+    answer = json.loads(printed)
+    assert answer["containers"][0]["verdict"] == "unknown"
+    assert [each for each in answer["failures"] if "memory" in each]
+
+
+def test_a_machine_without_podresources_does_not_say_aligned(
+    said: Callable[..., tuple[int, str]], tmp_path: Path
+) -> None:
+    copy = shutil.copytree(TWO_SOCKET, tmp_path / "machine", symlinks=True)
+    (copy / "answers/podresources.json").unlink()
+    found = containers(said, copy)["ml/train-0 trainer"]
+    assert "devices-unseen" in [each["code"] for each in found["reasons"]]
+
+
+def test_a_pod_that_is_not_there_is_refused_with_those_that_are(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    assert main(["verify", "ml/nobody", "--host-root", str(CXL)]) == 2
+    assert "no pod ml/nobody runs here" in capsys.readouterr().err
+    assert main(["explain", "ml/nobody", "--host-root", str(CXL)]) == 2
+    assert "no pod ml/nobody" in capsys.readouterr().err
+
+
+def test_a_story_goes_from_the_wish_to_what_to_do(said: Callable[..., tuple[int, str]]) -> None:
+    status, printed = said("explain", "ml/train-0", "--host-root", str(TWO_SOCKET))
+    assert status == 1
+    titles = [line.split("  ")[0] for line in printed.splitlines() if line and line[0] != " "]
+    assert titles == [
+        *("pod ml/train-0", "asked", "decided", "published", "written", "in force"),
+        *("measured", "limits", "to do"),
+    ]
+    assert "to be written: kubepods.slice" in printed
+    assert "--field-selector spec.nodeName=gpu-0" in printed
+
+
+def test_a_story_is_json_for_programs(said: Callable[..., tuple[int, str]]) -> None:
+    _, printed = said("explain", "db/main-0", "--host-root", str(CXL), "-o", "json")
+    story = json.loads(printed)
+    assert story["format"] == "numa-agent.explain/v1"
+    assert story["todo"] == []
+    assert story["containers"][0]["verdict"] == "aligned"
+    assert story["chapters"][0]["title"] == "asked"
+
+
+def test_a_pod_that_waits_is_told_where_there_is_room(
+    said: Callable[..., tuple[int, str]],
+) -> None:
+    status, printed = said("explain", "ml/evaluate-0", "--host-root", str(TWO_SOCKET))
+    assert status == 0
+    assert "gpu-0 node 0: fits" in printed

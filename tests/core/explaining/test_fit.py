@@ -1,0 +1,109 @@
+"""Where a pod would fit, what it lacks elsewhere, and what would make room."""
+
+from dataclasses import replace
+
+from numa_agent.core.explaining import Room, Story, placing, published_rooms
+from numa_agent.core.pods import Pod
+from numa_agent.core.requests import Demand, Demands, Role
+from tests.machine_tree import pod
+
+GIB = 1 << 30
+
+
+def wants(**requests: int) -> Pod:
+    """A pod that asks for thousandths of CPUs, bytes and GPUs."""
+    named = {"gpu": "nvidia.com/gpu"}
+    asked = {named.get(name, name): size for name, size in requests.items()}
+    demands = Demands(containers=(Demand(container="c", role=Role.APP, requests=asked),))
+    return replace(pod(1), demands=demands)
+
+
+def room(node: int, cpus: int, gpus: int, **holders: dict[str, int]) -> Room:
+    return Room(
+        machine="gpu-0",
+        node=f"node {node}",
+        available={"cpu": cpus * 1000, "memory": 64 * GIB, "nvidia.com/gpu": gpus},
+        holders={name.replace("_", "/"): freed for name, freed in holders.items()},
+    )
+
+
+def lines(story: Story, title: str) -> tuple[str, ...]:
+    return next(each.lines for each in story.chapters if each.title == title)
+
+
+def todo(story: Story) -> list[str]:
+    return [each.what for each in story.todo]
+
+
+def test_each_numa_node_fits_or_says_what_it_lacks() -> None:
+    story = placing(wants(cpu=8000, gpu=2), [room(0, 16, 1), room(1, 4, 2), room(2, 8, 2)], "no")
+    assert lines(story, "room") == (
+        "gpu-0 node 0: lacks 1 nvidia.com/gpu",
+        "gpu-0 node 1: lacks 4 CPUs",
+        "gpu-0 node 2: fits",
+    )
+    assert todo(story)[0].startswith("a node has room")
+
+
+def test_the_fewest_pods_whose_end_makes_room_are_named() -> None:
+    held = {
+        "ml_small": {"cpu": 2000},
+        "ml_big": {"cpu": 8000, "nvidia.com/gpu": 1},
+        "ml_other": {"cpu": 4000},
+    }
+    story = placing(wants(cpu=8000, gpu=1), [room(0, 2, 0, **held)], "no")
+    assert todo(story)[0] == "ending ml/big would make room in gpu-0 node 0"
+
+
+def test_several_pods_together_may_make_room_and_none_may() -> None:
+    held = {"ml_a": {"cpu": 2000}, "ml_b": {"cpu": 2000}, "ml_c": {"cpu": 1000}}
+    story = placing(wants(cpu=6000), [room(0, 2, 0, **held)], "no")
+    assert todo(story)[0] == "ending ml/b, ml/a would make room in gpu-0 node 0"
+    never = placing(wants(cpu=60000), [room(0, 2, 0, **held)], "no")
+    assert todo(never) == ["it fits in one NUMA node if it asks for at most 2 CPUs (gpu-0 node 0)"]
+
+
+def test_what_no_numa_node_is_told_of_is_said_and_not_counted() -> None:
+    odd = replace(wants(cpu=1000), demands=wants(cpu=1000).demands)
+    story = placing(
+        replace(
+            odd,
+            demands=Demands(
+                containers=(
+                    Demand(
+                        container="c",
+                        role=Role.APP,
+                        requests={"cpu": 1000, "ephemeral-storage": 5, "example.com/odd": 1},
+                    ),
+                )
+            ),
+        ),
+        [room(0, 16, 0)],
+        "no",
+    )
+    assert lines(story, "room") == ("gpu-0 node 0: fits",)
+    assert lines(story, "asked")[1].endswith("5 ephemeral-storage, 1 example.com/odd")
+
+
+def test_without_any_node_that_is_said() -> None:
+    story = placing(wants(cpu=1000), [], "not yet: 0/3 nodes are available")
+    assert lines(story, "placed") == ("not yet: 0/3 nodes are available",)
+    assert lines(story, "room") == ("no node is told of",)
+    assert story.todo == ()
+
+
+def test_published_zones_are_rooms_and_odd_ones_are_empty() -> None:
+    zone = {
+        "name": "node-0",
+        "type": "Node",
+        "resources": [
+            {"name": "cpu", "available": "7500m"},
+            {"name": "memory", "available": "1Gi"},
+            {"name": "nvidia.com/gpu", "available": "many"},
+            "odd",
+        ],
+    }
+    objects = [{"metadata": {"name": "gpu-1"}, "zones": [zone, {"type": "Node"}, 7]}, None]
+    rooms = list(published_rooms(objects))
+    assert [(each.machine, each.node) for each in rooms] == [("gpu-1", "node-0"), ("gpu-1", "?")]
+    assert rooms[0].available == {"cpu": 7500, "memory": GIB, "nvidia.com/gpu": 0}

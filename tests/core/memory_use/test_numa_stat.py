@@ -1,0 +1,74 @@
+"""memory.numa_stat as the kernel prints it, v2 and v1."""
+
+import pytest
+
+from numa_agent.core.memory_use import MemorySource, parse_numa_maps, parse_v1, parse_v2, together
+
+# Printed by Linux 6.1 for a container that touched 32 MiB of its own and 4 MiB of /dev/shm.
+V2 = b"""anon N0=33628160 N1=0
+file N0=5242880 N1=4096
+kernel_stack N0=16384 N1=0
+pagetables N0=131072 N1=0
+shmem N0=4194304 N1=0
+file_mapped N0=1212416 N1=0
+inactive_anon N0=37822464 N1=0"""
+
+V1 = b"""total=9232 N0=9231 N1=1
+file=1025 N0=1024 N1=1
+anon=8207 N0=8207 N1=0
+unevictable=0 N0=0 N1=0
+hierarchical_total=10257 N0=10255 N1=2
+hierarchical_file=1026 N0=1024 N1=2
+hierarchical_anon=9231 N0=9231 N1=0
+hierarchical_unevictable=0 N0=0 N1=0"""
+
+
+def test_v2_tells_shared_memory_apart_from_files() -> None:
+    use = parse_v2(V2.split(b"\n"))
+    assert use.own == {0: 33628160 + 4194304, 1: 0}
+    assert use.cache == {0: 5242880 - 4194304, 1: 4096}
+    assert use.source is MemorySource.CGROUP
+
+
+def test_v1_is_in_pages_and_counts_what_is_below() -> None:
+    use = parse_v1(V1.split(b"\n"), 4096)
+    assert (use.own, use.cache) == ({0: 9231 * 4096, 1: 0}, {0: 1024 * 4096, 1: 2 * 4096})
+
+
+def test_v1_without_its_hierarchy_is_the_cgroup_s_own() -> None:
+    lines = V1.split(b"\n")[:4]
+    assert parse_v1(lines, 65536).own == {0: 8207 * 65536, 1: 0}
+
+
+@pytest.mark.parametrize(
+    "text",
+    [b"", b"anon", b"anon N0=1", b"anon N0=x\nfile N0=1", b"file N0=1", b"anon N0=-1\nfile"],
+)
+def test_anything_else_is_refused(text: bytes) -> None:
+    with pytest.raises(ValueError, match=r"numa_stat|number for each node"):
+        parse_v2(text.split(b"\n"))
+
+
+def test_a_page_table_s_files_are_nobody_s_own_but_shared_memory_is() -> None:
+    lines = [
+        b"55d0 default file=/usr/bin/python3.11 mapped=12 N0=12 kernelpagesize_kB=4",
+        b"7f10 default file=/usr/lib/libc.so.6 anon=2 dirty=2 mapped=30 N0=10 N1=20"
+        b" kernelpagesize_kB=4",
+        b"7f20 default heap anon=16 dirty=16 N1=16 kernelpagesize_kB=4",
+        b"7f30 bind:0 anon=2 dirty=2 N0=2 kernelpagesize_kB=2048",
+        b"7f40 default file=/dev/shm/nccl-1 dirty=8 N0=8 kernelpagesize_kB=4",
+        b"7f50 default file=/memfd:x\\040(deleted) dirty=4 N1=4 kernelpagesize_kB=4",
+        b"7ffd default",
+    ]
+    use = parse_numa_maps(lines)
+    assert use.own == {0: (2 * 2048 + 8 * 4) * 1024, 1: (16 + 4) * 4096}
+    assert use.cache == {0: 22 * 4096, 1: 20 * 4096}
+    assert use.source is MemorySource.MAPS
+
+
+def test_uses_add_up_and_nothing_is_nothing() -> None:
+    use = parse_v2(V2.split(b"\n"))
+    both = together([use, use])
+    assert both is not None
+    assert both.own[0] == 2 * use.own[0]
+    assert together([]) is None

@@ -1,0 +1,76 @@
+"""What a container was to have, and whether it has it."""
+
+from dataclasses import replace
+
+import pytest
+
+from numa_agent.core.asked import KUBELET, Asked, asked, fulfilled
+from numa_agent.core.cpusets import Inputs, Options, desired
+from numa_agent.core.decision import decide
+from numa_agent.core.kubelet import CpuManagerState
+from numa_agent.core.pods import Pod
+from tests.machine_tree import TWO_NODES, cpus, pod, uid
+from tests.verdicts import device, memory, verdict
+
+SPEC = "scheduling.koordinator.sh/numa-topology-spec"
+OWN = "numa-agent.io/assignment"
+
+
+def of(own: Pod, **more: object) -> Asked:
+    said = decide(own)
+    decisions = {} if said is None else {own.uid: said}
+    inputs = replace(Inputs(pods=[own], decisions=decisions, topology=TWO_NODES), **more)  # type: ignore[arg-type]
+    return asked(own, own.containers[0], inputs, desired(inputs, Options()))
+
+
+def test_cpus_by_an_annotation_and_who_decided_them() -> None:
+    found = of(pod(1, "0-3"))
+    assert (found.cpus, found.by) == (cpus("0-3"), "scheduling.koordinator.sh/resource-status")
+    assert found.alignment
+    own = of(pod(1, annotations={OWN: '{"version": 1, "cpus": "0-1", "mems": "0"}'}))
+    assert (own.cpus, own.mems, own.by) == (cpus("0-1"), frozenset({0}), OWN)
+
+
+def test_who_shares_and_wishes_nothing_asked_for_nothing() -> None:
+    found = of(pod(1))
+    assert (found.cpus, found.by, found.alignment) == (None, "", False)
+
+
+@pytest.mark.parametrize(
+    ("text", "single"),
+    [
+        ('{"numaTopologyPolicy": "SingleNUMANode"}', True),
+        ('{"numaTopologyPolicy": "BestEffort"}', False),
+    ],
+)
+def test_a_wish_without_a_decision_is_a_wish(text: str, single: bool) -> None:
+    found = of(pod(1, annotations={SPEC: text}))
+    assert (found.alignment, found.single, found.cpus) == (True, single, None)
+    assert found.wishes[0].startswith(SPEC)
+
+
+def test_kubelets_own_decision_counts() -> None:
+    state = CpuManagerState(
+        policy="static", shared=cpus("2-7"), entries={uid(1): {"c1": cpus("0-1")}}
+    )
+    found = of(pod(1), kubelet=state)
+    assert (found.cpus, found.by) == (cpus("0-1"), KUBELET)
+
+
+def test_it_has_what_it_asked_for_or_not() -> None:
+    near, wide = cpus("0-3"), cpus("2-5")
+    wanted = Asked(cpus=near)
+    assert fulfilled(verdict(near, near), wanted)
+    assert not fulfilled(verdict(near, cpus("0-7")), wanted)
+    assert not fulfilled(verdict(near, cpus("0-1")), wanted)
+    assert not fulfilled(verdict(near, near, memory=memory({1: 64})), wanted)
+    assert not fulfilled(verdict(near, near, devices=(device("g"),)), wanted)
+    across = Asked(cpus=wide)
+    assert fulfilled(verdict(wide, wide), across)
+    assert not fulfilled(verdict(wide, wide), replace(across, single=True))
+
+
+def test_a_wish_alone_is_met_by_what_is_in_one_node() -> None:
+    wish = Asked(wishes=("x: SingleNUMANode",), single=True)
+    assert fulfilled(verdict(None, cpus("0-3")), wish)
+    assert not fulfilled(verdict(None, cpus("0-7")), wish)

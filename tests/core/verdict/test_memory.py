@@ -1,0 +1,102 @@
+"""Where a container's memory is, and what is held against it."""
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from numa_agent.core.verdict import Alignment, Verdict
+from tests.machine_tree import TWO_NODES, cpus, machine, numa_node
+from tests.verdicts import device, memory, verdict
+
+NEAR = cpus("0-3")
+
+
+def with_memory(own: dict[int, int], **more: Any) -> Verdict:
+    """The verdict on a container in node 0 with this memory, in MiB."""
+    return verdict(NEAR, NEAR, memory=memory(own), **more)
+
+
+def codes(of: Verdict) -> list[str]:
+    return [each.code for each in of.reasons]
+
+
+def cause(of: Verdict) -> str | None:
+    found = next(each for each in of.reasons if each.code.startswith("memory"))
+    return None if found.cause is None else found.cause.code
+
+
+def test_memory_beside_the_cpus_is_said_with_them() -> None:
+    found = with_memory({0: 512, 1: 0})
+    assert found.alignment is Alignment.ALIGNED
+    assert found.reason == "CPUs 0-3 are in force, all in node 0, with 512 MiB of memory"
+
+
+@pytest.mark.parametrize(
+    ("own", "alignment", "code"),
+    [
+        ({1: 64}, Alignment.REMOTE, "memory-remote"),
+        ({0: 40, 1: 64}, Alignment.REMOTE, "memory-remote"),
+        ({0: 64, 1: 64}, Alignment.SPLIT, "memory-split"),
+        ({0: 900, 1: 100}, Alignment.SPLIT, "memory-split"),
+    ],
+)
+def test_memory_elsewhere_is_split_or_remote(
+    own: dict[int, int], alignment: Alignment, code: str
+) -> None:
+    found = with_memory(own)
+    assert (found.alignment, codes(found)) == (alignment, [code])
+    assert found.reasons[0].message.endswith("in node 1, its CPUs in node 0")
+
+
+@pytest.mark.parametrize("own", [{0: 1, 1: 15}, {1: 15}, {0: 4000, 1: 199}])
+def test_a_little_elsewhere_is_held_against_nobody(own: dict[int, int]) -> None:
+    assert with_memory(own).alignment is Alignment.ALIGNED
+
+
+def test_page_cache_elsewhere_is_told_and_held_against_nobody() -> None:
+    found = verdict(NEAR, NEAR, memory=memory({0: 64}, {1: 4096}))
+    assert found.alignment is Alignment.ALIGNED
+    assert found.notes == ("4 GiB of the page cache that it filled are in node 1",)
+
+
+def test_memory_that_was_not_seen_is_unknown_except_on_a_machine_of_one_node() -> None:
+    assert with_memory({}).alignment is Alignment.ALIGNED
+    found = verdict(NEAR, NEAR, memory=None)
+    assert (found.alignment, codes(found)) == (Alignment.UNKNOWN, ["memory-unseen"])
+    one = machine(numa_node(0, "0-7"), online="0-7")
+    assert verdict(NEAR, NEAR, one, memory=None).alignment is Alignment.ALIGNED
+
+
+def test_a_gpus_own_memory_is_beside_whoever_holds_the_gpu() -> None:
+    hopper = machine(numa_node(0, "0-3"), numa_node(1, ""), online="0-3")
+    held = verdict(
+        NEAR,
+        NEAR,
+        hopper,
+        memory=memory({0: 64, 1: 4096}),
+        devices=(device("g", 0, memory_node=1),),
+    )
+    assert held.alignment is Alignment.ALIGNED
+    other = verdict(NEAR, NEAR, hopper, memory=memory({0: 64, 1: 4096}))
+    assert other.alignment is Alignment.REMOTE
+
+
+def test_the_likely_cause_is_told_from_what_it_may_use_and_what_was_free() -> None:
+    own = {0: 32, 1: 64}
+    assert cause(with_memory(own, effective_mems={0})) == "late-binding"
+    assert cause(with_memory(own, effective_mems={0, 1})) == "mems-not-bound"
+    assert cause(with_memory(own, decided_mems=frozenset({1}))) == "as-decided"
+    full: Any = {"effective_mems": {0, 1}, "free_memory": {0: 1 << 20, 1: 1 << 30}}
+    small = [replace(node, memory_bytes=1 << 30) for node in TWO_NODES.nodes]
+    at = replace(TWO_NODES, nodes=tuple(small))
+    assert cause(verdict(NEAR, NEAR, at, memory=memory(own), **full)) == "memory-spilled"
+    turned_away: Any = {"effective_mems": {0, 1}, "spilled": {0: 48 << 20}}
+    found = with_memory(own, **turned_away)
+    assert cause(found) == "memory-spilled"
+    assert "node 0 turned away 48 MiB since the boot" in found.reason
+
+
+def test_memory_of_a_container_whose_cpus_were_not_seen_is_not_judged() -> None:
+    found = verdict(NEAR, None, memory=memory({1: 64}))
+    assert (found.alignment, codes(found)) == (Alignment.UNKNOWN, ["cpus-unseen"])
