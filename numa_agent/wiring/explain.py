@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from numa_agent.agent import Planned, Readings, around_of, planned_of, prove, read_all, view_of
+from numa_agent.agent import Planned, Readings, view_of
 from numa_agent.config import Config, ConfigError
 from numa_agent.core.cpusets import Step
 from numa_agent.core.documents import Document, items, mapping, text
@@ -14,8 +14,7 @@ from numa_agent.core.kubelet import KubeletSettings
 from numa_agent.core.kubelet_running import running
 from numa_agent.core.pods import Pod, parse_pod
 from numa_agent.core.report import Proof
-from numa_agent.wiring.map import asking_nvml
-from numa_agent.wiring.passes import ports_of, reaching
+from numa_agent.wiring.looking import looking
 
 if TYPE_CHECKING:
     from numa_agent.cluster.api import Cluster
@@ -36,22 +35,17 @@ def explain_once(config: Config, name: str) -> Explained:
     Raises SourceError without a map or the pods, and ConfigError where there is no such pod or
     another node has it.
     """
-    with asking_nvml(config) as ask, reaching(config) as cluster:
-        ports = ports_of(config, ask, cluster, None)
-        now = read_all(ports.sources)
-        failures = now.failures
-        planned = planned_of(ports, now, failures)
+    with looking(config) as look:
+        now, planned, failures = look.now, look.planned, look.failures
         if planned is None:
             raise SourceError(f"no pod can be explained: {'; '.join(failures)}")
         view = view_of(now, planned.desired, failures)
         accounts = () if view is None else tuple(view.accounts)
         pod = next((each for each in planned.inputs.pods if each.full_name == name), None)
         if pod is None:
-            story = _unplaced(cluster, name)
+            story = _unplaced(look.cluster, name)
             return Explained(story=story, proofs=(), failures=tuple(failures))
-        spilled = ports.sources.spilled([node.id for node in now.topology.nodes])
-        around = around_of(now, spilled, closely=True)
-        everyone = prove(ports.cpusets, planned, around, (), failures, everyone=True)
+        everyone = look.proved(planned)
     node_name = now.node.values[0].name if now.node.values else config.node_name or "?"
     proofs = tuple(proof for proof in everyone if proof.pod.uid == pod.uid)
     case = Case(

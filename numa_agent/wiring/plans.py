@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass
 
-from numa_agent.agent import Planned, binding, bound_of, planned_of, read_all
+from numa_agent.agent import Planned, binding, bound_of
 from numa_agent.config import Config, ConfigError
 from numa_agent.core.cpusets import BIND, Step, restore_steps
 from numa_agent.core.errors import GoneError, SourceError
@@ -12,8 +12,7 @@ from numa_agent.core.pods import Pod
 from numa_agent.core.report import Write
 from numa_agent.host.recorded import is_recorded
 from numa_agent.wiring.lock import TakenError, only_one
-from numa_agent.wiring.map import asking_nvml
-from numa_agent.wiring.passes import ports_of, reaching
+from numa_agent.wiring.looking import looking
 from numa_agent.wiring.sources import node_name
 
 _OPTED_OUT = "opted-out"
@@ -29,12 +28,9 @@ class Plan:
 
 def plan_once(config: Config) -> Plan:
     """What a pass would write now; nothing is written. Raises SourceError without a map."""
-    with asking_nvml(config) as ask, reaching(config) as cluster:
-        ports = ports_of(config, ask, cluster, None)
-        now = read_all(ports.sources)
-        failures = now.failures
-        planned = bound_of(ports, now, planned_of(ports, now, failures), failures)
-    return Plan(planned=planned, failures=tuple(failures))
+    with looking(config) as look:
+        planned = bound_of(look.ports, look.now, look.planned, look.failures)
+    return Plan(planned=planned, failures=tuple(look.failures))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -58,12 +54,9 @@ def restore_once(config: Config, pod_name: str | None) -> Restored:
         busy = _busy(config, stack)
         if busy is not None and pod_name is None:
             raise busy
-        ask = stack.enter_context(asking_nvml(config))
-        cluster = stack.enter_context(reaching(config))
-        ports = ports_of(config, ask, cluster, None)
-        now = read_all(ports.sources)
-        failures = now.failures
-        planned = bound_of(ports, now, planned_of(ports, now, failures), failures)
+        look = stack.enter_context(looking(config))
+        ports, failures = look.ports, look.failures
+        planned = bound_of(ports, look.now, look.planned, failures)
         if planned is None:
             return Restored(writes=(), untouched={}, failures=tuple(failures))
         chosen = _chosen(planned.inputs.pods, pod_name)

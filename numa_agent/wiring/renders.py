@@ -3,13 +3,13 @@
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from numa_agent.agent import planned_of, read_all, view_of
+from numa_agent.agent import view_of
 from numa_agent.config import Config
 from numa_agent.core.publishing import Decision, decide
 from numa_agent.core.view import Json, Rendering
 from numa_agent.wiring.language import language
-from numa_agent.wiring.map import asking_nvml
-from numa_agent.wiring.passes import connected, ports_of, reaching, rendering
+from numa_agent.wiring.looking import looking
+from numa_agent.wiring.passes import connected, rendering
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -22,12 +22,9 @@ class Rendered:
 
 def render_once(config: Config) -> Rendered:
     """What the machine's scheduler would be told now. Raises SourceError without a map."""
-    with asking_nvml(config) as ask, reaching(config) as cluster:
-        ports = ports_of(config, ask, cluster, None)
-        now = read_all(ports.sources)
-        failures = now.failures
-        planned = planned_of(ports, now, failures)
-        view = view_of(now, None if planned is None else planned.desired, failures)
+    with looking(config) as look:
+        failures, planned = look.failures, look.planned
+        view = view_of(look.now, None if planned is None else planned.desired, failures)
     if view is None:
         return Rendered(rendering=Rendering(manifests=()), failures=tuple(failures))
     told = rendering(config, language(config.scheduler))(view)
