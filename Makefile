@@ -22,7 +22,7 @@ test: $(READY) ## Run every test, those on a real kernel and a real API server i
 	  qemu-system-x86_64=qemu-system-x86 busybox=busybox-static depmod=kmod cpio=cpio zstd=zstd \
 	  openssl=openssl setpriv=util-linux crun=crun runc=runc faketime=faketime \
 	  promtool=prometheus prometheus=prometheus buildah=buildah mmdebstrap=mmdebstrap
-	$(BIN)/pytest
+	@tools/test.sh $(BIN)/pytest
 
 test-vm-all: $(READY) ## Run the tests on real kernels with every kernel that Debian has: 5.10, 6.1, 6.12
 	@tools/debian.sh "the tests boot a NUMA machine in QEMU" \

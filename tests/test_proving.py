@@ -8,7 +8,7 @@ import pytest
 
 from numa_agent.agent.binding import Planned
 from numa_agent.agent.measuring import Around
-from numa_agent.agent.proving import prove
+from numa_agent.agent.proving import Standing, prove
 from numa_agent.agent.quotas import lift_quotas
 from numa_agent.core.cgroups import (
     ContainerGroups,
@@ -21,11 +21,12 @@ from numa_agent.core.cgroups import (
 )
 from numa_agent.core.cpusets import Inputs, Options, desired
 from numa_agent.core.decision import decide
-from numa_agent.core.errors import GoneError
+from numa_agent.core.errors import GoneError, SourceError
 from numa_agent.core.holding import Holders
 from numa_agent.core.memory_use import MemoryUse
 from numa_agent.core.pods import Pod
 from numa_agent.core.report import Proof
+from numa_agent.core.requests import Demand, Demands, Role
 from numa_agent.core.verdict import Alignment
 from tests.machine_tree import TWO_NODES, container, container_id, cpus, pod
 from tests.verdicts import NO_MEMORY
@@ -63,6 +64,7 @@ class Cpusets:
     masks: dict[str, list[str]] = field(default_factory=dict)
     unseen: int = 0
     gone: bool = False
+    unreadable: frozenset[str] = frozenset()
     quotas: dict[str, float] = field(default_factory=dict)
     lifted: list[str] = field(default_factory=list)
     memories: dict[str, MemoryUse | None] = field(default_factory=dict)
@@ -92,6 +94,8 @@ class Cpusets:
     def tasks_allowed(self, path: str) -> TasksAllowed:
         if self.gone:
             raise GoneError(path)
+        if path in self.unreadable:
+            raise SourceError(path)
         tasks = [
             TaskAllowed(id=number, cpus=cpus(mask), mems=None)
             for number, mask in enumerate(self.masks.get(path, []), start=1)
@@ -184,6 +188,59 @@ def test_processes_in_nested_groups_are_looked_at_where_they_are() -> None:
     assert proof.tasks_seen == 1
 
 
+def test_processes_beside_nested_groups_count_as_well() -> None:
+    # v1 allows it, and so do threaded groups.
+    inner = group("kubepods/p1/c1/inner", "0-3")
+    masks = {"kubepods/p1/c1/inner": ["0-3"], "kubepods/p1/c1": ["0-7"]}
+    proof = proved(Cpusets(groups("0-7", inner), masks))
+    assert proof.verdict.effective == cpus("0-7")
+    assert proof.verdict.reasons[0].code == "cpus-outside"
+    assert proof.tasks_seen == 2
+    # Hidden ones are there all the same.
+    hidden = proved(Cpusets(groups("0-7", inner), unseen=1))
+    assert hidden.verdict.effective == cpus("0-7")
+
+
+def test_a_group_whose_tasks_can_t_be_listed_has_some_that_are_unseen() -> None:
+    inner = [group(f"kubepods/p1/c1/{name}", "0-7") for name in "ab"]
+    cpusets = Cpusets(groups("0-7", *inner), {"kubepods/p1/c1/a": ["0-3"]})
+    assert proved(cpusets).verdict.used == cpus("0-3")
+    cpusets.unreadable = frozenset({"kubepods/p1/c1/b"})
+    proof = proved(cpusets)
+    assert (proof.verdict.used, proof.tasks_unseen) == (None, 1)
+
+
+def test_a_set_that_grows_while_it_is_looked_at_accuses_nobody() -> None:
+    before = planned_for(Cpusets(groups("0-1")))
+    now = Cpusets(groups("0-3"), {"kubepods/p1/c1": ["0-3"]})
+    (proof,) = prove(now, before, AROUND, (), [])
+    assert proof.verdict.alignment is Alignment.ALIGNED
+    assert (proof.verdict.effective, proof.verdict.notes) == (cpus("0-3"), ())
+    gone = Cpusets(None, {"kubepods/p1/c1": ["0-3"]})
+    (proof,) = prove(gone, before, AROUND, (), [])
+    assert proof.verdict.reasons[0].code == "cpus-unseen"
+
+
+@pytest.mark.parametrize(
+    ("requests", "counted", "alignment"),
+    [
+        ({"hugepages-2Mi": 4 << 20}, False, Alignment.UNKNOWN),
+        ({"hugepages-2Mi": 4 << 20}, True, Alignment.ALIGNED),
+        ({"hugepages-2Mi": 0, "memory": 1 << 30}, False, Alignment.ALIGNED),
+    ],
+)
+def test_hugepages_of_which_nobody_tells_where_they_are_are_unknown(
+    requests: dict[str, int], counted: bool, alignment: Alignment
+) -> None:
+    demand = Demand(container="c1", role=Role.APP, requests=requests)
+    other = Demand(container="c2", role=Role.APP, requests={"hugepages-1Gi": 1 << 30})
+    of = replace(ASSIGNED, demands=Demands(containers=(demand, other)))
+    memories = {"kubepods/p1/c1": replace(NO_MEMORY, hugepages=counted)}
+    cpusets = Cpusets(groups("0-3"), memories=dict(memories))
+    (proof,) = prove(cpusets, planned_for(cpusets, of), AROUND, (), [])
+    assert proof.verdict.alignment is alignment
+
+
 def test_a_cpu_quota_of_the_pod_or_the_container_is_told_the_smaller_one() -> None:
     quotas = {"kubepods/p1": 4.0, "kubepods/p1/c1": 2.5}
     proof = proved(Cpusets(groups("0-3"), quotas=quotas))
@@ -229,3 +286,35 @@ def test_a_quota_is_not_lifted_of_what_runs_on_others_cpus() -> None:
     cpusets = Cpusets(groups("4-7"), quotas={"kubepods/p1": 4.0})
     assert lift_quotas(cpusets, planned_for(cpusets), [proved(cpusets)], []) == ()
     assert cpusets.lifted == []
+
+
+def test_a_verdict_stands_for_a_while_where_nothing_changed() -> None:
+    now = [0.0]
+    standing = Standing(120.0, lambda: now[0])
+    cpusets = Cpusets(groups("0-3"), {"kubepods/p1/c1": ["0-3"]})
+
+    def proved_again(found: PodGroups | None = None) -> Proof:
+        planned = planned_for(replace(cpusets, found=found or cpusets.found))
+        (proof,) = prove(cpusets, planned, AROUND, (), [], standing=standing)
+        return proof
+
+    assert proved_again().tasks_seen == 1
+    cpusets.masks["kubepods/p1/c1"] = ["0-3", "0-3"]
+    now[0] = 119.0
+    assert proved_again().tasks_seen == 1
+    # Another set is other ground, and so is time.
+    assert proved_again(groups("0-1")).tasks_seen == 2
+    cpusets.masks["kubepods/p1/c1"] = ["0-3"]
+    assert proved_again().tasks_seen == 1
+    cpusets.masks["kubepods/p1/c1"] = []
+    now[0] = 240.0
+    assert proved_again().tasks_seen == 0
+
+
+def test_what_stands_of_a_container_that_has_gone_is_forgotten() -> None:
+    standing = Standing(120.0, lambda: 0.0)
+    cpusets = Cpusets(groups("0-3"))
+    prove(cpusets, planned_for(cpusets), AROUND, (), [], standing=standing)
+    gone = replace(ASSIGNED, containers=())
+    prove(cpusets, planned_for(cpusets, gone), AROUND, (), [], standing=standing)
+    assert standing._by_id == {}

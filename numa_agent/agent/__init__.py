@@ -5,7 +5,7 @@ from numa_agent.agent.binding import Cpusets, Planned
 from numa_agent.agent.loop import News, Sending, run_forever
 from numa_agent.agent.mover import Mover
 from numa_agent.agent.passes import Ports, bound_of, planned_of, run_pass
-from numa_agent.agent.proving import around_of, prove
+from numa_agent.agent.proving import Standing, around_of, prove
 from numa_agent.agent.reading import Kept, Reading
 from numa_agent.agent.sources import NodeSources, Readings, read_all, view_of
 from numa_agent.agent.telling import Teller
@@ -24,6 +24,7 @@ __all__ = [
     "Readings",
     "Seen",
     "Sending",
+    "Standing",
     "Teller",
     "Watching",
     "around_of",

@@ -1,17 +1,20 @@
 """What is measured of one container: its cgroups, its tasks, its memory and its devices."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from numa_agent.agent.binding import Cpusets, Planned
 from numa_agent.agent.fights import writer_of
+from numa_agent.agent.running import running
 from numa_agent.core.asked import Asked
-from numa_agent.core.cgroups import ContainerGroups, Group, PodGroups, TaskAllowed
+from numa_agent.core.cgroups import ContainerGroups, PodGroups
 from numa_agent.core.cpulist import CpuSet, render
 from numa_agent.core.errors import SourceError
 from numa_agent.core.holding import Holders
 from numa_agent.core.pods import Container, Pod
 from numa_agent.core.verdict import Facts
+
+_HUGEPAGES = "hugepages-"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,28 +49,34 @@ def measure(
     """Everything that is seen of a container; what isn't there is told as unseen."""
     pod, container, wanted = who
     own = None if groups is None else container_of(groups, container)
-    leaves = [] if own is None else _populated(own)
-    effective = _in_force([group.effective_cpus for group in leaves])
-    tasks, unseen = _tasks(cpusets, leaves)
+    found, online = running(cpusets, own), planned.inputs.topology.online
+    if found.strayed & online:
+        # Its set may have grown between the two looks: kubelet's pool of shared CPUs does.
+        groups = _anew(cpusets, pod)
+        own = None if groups is None else container_of(groups, container)
+        found = running(cpusets, own)
+    paths = [group.path for group in found.groups] if around.closely else []
     held = around.holders.of(pod, container.name)
     if own is not None and around.closely and held.unseen is not None:
-        names = cpusets.open_devices(own.group.path, [group.path for group in leaves])
-        held = around.holders.by_files(names, held)
-    closely = [group.path for group in leaves] if around.closely else []
-    masks = [each.cpus for each in tasks]
+        held = around.holders.by_files(cpusets.open_devices(own.group.path, paths), held)
+    memory = None if own is None else cpusets.memory(own.group.path, paths)
     facts = Facts(
         decided=wanted.cpus,
         decided_mems=wanted.mems,
-        effective=effective,
-        effective_mems=_in_force([group.effective_mems for group in leaves]),
-        used=_used(masks, effective) if tasks and not unseen else None,
-        strayed=_strayed(masks, effective) & planned.inputs.topology.online,
-        masked=_masked(masks, effective, some=around.closely),
+        effective=found.effective,
+        effective_mems=found.effective_mems,
+        used=found.used,
+        strayed=found.strayed & online,
+        masked=found.masked(some=around.closely),
         unseen="its cgroup wasn't found" if own is None else "no task is in its cgroup",
-        memory=None if own is None else cpusets.memory(own.group.path, closely),
+        memory=memory,
+        hugepages_unseen=(
+            memory is not None and not memory.hugepages and _may_have_hugepages(pod, container)
+        ),
         devices=held.devices,
         devices_unseen=held.unseen,
-        tasks_unseen=unseen,
+        devices_asked=held.asked,
+        tasks_unseen=found.unseen,
         cpu_quota=_quota(cpusets, groups, own),
         limit=_limit(groups, own, wanted.cpus),
         written=_written(planned, pod, own, wanted.cpus),
@@ -75,12 +84,26 @@ def measure(
         spilled=around.spilled,
         topology_policy=around.topology_policy,
     )
-    return Measured(facts=facts, tasks_seen=len(tasks))
+    return Measured(facts=facts, tasks_seen=len(found.masks))
 
 
 def container_of(groups: PodGroups, container: Container) -> ContainerGroups | None:
     """A container's cgroups among its pod's."""
     return next((each for each in groups.containers if each.id == container.id), None)
+
+
+def _anew(cpusets: Cpusets, pod: Pod) -> PodGroups | None:
+    """A pod's cgroups as they are now, None where they aren't seen (any more)."""
+    try:
+        return cpusets.finder()(pod)
+    except SourceError:
+        return None
+
+
+def _may_have_hugepages(pod: Pod, container: Container) -> bool:
+    """Whether its spec asks for any: kubelet lets nobody else have some."""
+    wanted = pod.demands.of(container.name).items()
+    return any(size and name.startswith(_HUGEPAGES) for name, size in wanted)
 
 
 def _quota(
@@ -91,40 +114,6 @@ def _quota(
         return None
     quotas = [cpusets.quota(group.path) for group in (groups.group, own.group)]
     return min((each for each in quotas if each is not None), default=None)
-
-
-def _populated(container: ContainerGroups) -> list[Group]:
-    """The groups in which processes may be: the innermost ones, or the container's own.
-
-    There is none where the kernel moved them out: on v1, when all CPUs of a group went offline.
-    """
-    parents = {group.path.rpartition("/")[0] for group in container.nested}
-    inner = [
-        group
-        for group in container.nested
-        if group.path not in parents and group.populated is not False
-    ]
-    return inner or ([] if container.group.populated is False else [container.group])
-
-
-def _in_force(sets: list[frozenset[int] | None]) -> frozenset[int] | None:
-    """The sets of every group together, None where one can't be read or there is none."""
-    known = [each for each in sets if each is not None]
-    return frozenset[int]().union(*known) if known and len(known) == len(sets) else None
-
-
-def _tasks(cpusets: Cpusets, leaves: Iterable[Group]) -> tuple[list[TaskAllowed], int]:
-    """The tasks of the groups whose masks are seen, and how many aren't."""
-    seen: list[TaskAllowed] = []
-    unseen = 0
-    for group in leaves:
-        try:
-            allowed = cpusets.tasks_allowed(group.path)
-        except SourceError:
-            continue
-        seen += allowed.tasks
-        unseen += allowed.unseen
-    return seen, unseen
 
 
 def _limit(
@@ -152,32 +141,3 @@ def _written(
     path = own.group.path
     because = writer_of((path, "cpus"), held, cpus, pod, planned.inputs).because
     return f"{path}/cpuset.cpus: {because}"
-
-
-def _used(masks: Iterable[CpuSet | None], effective: CpuSet | None) -> CpuSet | None:
-    """Where tasks may run by their own masks (sched_setaffinity(2)), None where one isn't told."""
-    known = [*masks]
-    if effective is None or None in known:
-        return None
-    return frozenset[int]().union(*(mask for mask in known if mask)) & effective
-
-
-def _masked(
-    masks: Iterable[CpuSet | None], effective: CpuSet | None, *, some: bool
-) -> tuple[int, int, CpuSet] | None:
-    """The tasks that keep to less than what is in force, where that are all of them or `some` are
-    of interest: programs that pin their threads are many.
-    """
-    known = [mask for mask in masks if mask]
-    narrow = [mask for mask in known if effective is not None and mask < effective]
-    if not narrow or not (some or len(narrow) == len(known)):
-        return None
-    return len(narrow), len(known), frozenset[int]().union(*narrow)
-
-
-def _strayed(masks: Iterable[CpuSet | None], effective: CpuSet | None) -> CpuSet:
-    """Where tasks may run outside their cgroup's set: Linux 5.10 lets those that are cloned into
-    a cgroup keep the CPUs that they had."""
-    if not effective:
-        return frozenset()
-    return frozenset[int]().union(*(mask for mask in masks if mask)) - effective

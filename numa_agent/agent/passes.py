@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from numa_agent.agent import binding, moving
 from numa_agent.agent.binding import Cpusets, Memory, Planned
 from numa_agent.agent.mover import Mover
-from numa_agent.agent.proving import around_of, prove
+from numa_agent.agent.proving import Standing, around_of, prove
 from numa_agent.agent.publisher import sent
 from numa_agent.agent.quotas import lift_quotas
 from numa_agent.agent.sources import NodeSources, Readings, read_all, view_of
@@ -39,9 +39,10 @@ class Ports:
     that name what of cgroups couldn't be read. `planned` hears what is bound in the pass, None
     where nothing may be. `mover` writes memory nodes in its own time; without one they are written
     in the pass. `teller` makes Events of what a pass finds, where somebody reads them.
-    `lift_quota` takes the CPU quota off pods with CPUs of their own. `more` are conditions that
-    others know of. `period` are the seconds from one pass to the next; up to half of it is added
-    by chance, so that nodes don't ask in step.
+    `lift_quota` takes the CPU quota off pods with CPUs of their own. `standing` are verdicts of
+    former passes that aren't measured again, None where every pass measures. `more` are conditions
+    that others know of. `period` are the seconds from one pass to the next; up to half of it is
+    added by chance, so that nodes don't ask in step.
     """
 
     sources: NodeSources
@@ -57,6 +58,7 @@ class Ports:
     mover: Mover | None = None
     teller: Teller | None = None
     lift_quota: bool = False
+    standing: Standing | None = None
     memory: Memory = field(default_factory=Memory)
     options: Options = field(default_factory=Options)
 
@@ -127,7 +129,8 @@ def _proofs(
     failures: list[str],
 ) -> tuple[Proof, ...]:
     spilled = ports.sources.spilled([node.id for node in now.topology.nodes])
-    return prove(ports.cpusets, bound, around_of(now, spilled), writes, failures)
+    around = around_of(now, spilled)
+    return prove(ports.cpusets, bound, around, writes, failures, standing=ports.standing)
 
 
 def planned_of(ports: Ports, now: Readings, failures: list[str]) -> Planned | None:

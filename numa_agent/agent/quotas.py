@@ -27,14 +27,18 @@ def lift_quotas(
         if not (_is_held(proof) and _has_own(planned, proof.pod, proof.container)):
             continue
         who = f"{proof.pod.full_name} {proof.container.name}"
-        everybody = all(_has_own(planned, proof.pod, each) for each in proof.pod.containers)
+        running = [each for each in proof.pod.containers if each.running]
+        everybody = all(_has_own(planned, proof.pod, each) for each in running)
+        # The pod's first: on v1 no child may have more than its parent.
+        wanted = (groups.group, own.group) if everybody else (own.group,)
+        bounded = [group.path for group in wanted if cpusets.quota(group.path) is not None]
         try:
-            # The pod's first: on v1 no child may have more than its parent.
-            for group in (groups.group, own.group) if everybody else (own.group,):
-                if cpusets.quota(group.path) is not None:
-                    cpusets.lift_quota(group.path)
+            for path in bounded:
+                cpusets.lift_quota(path)
         except SourceError as error:
             failures.append(str(error))
+            continue
+        if not bounded:
             continue
         message = f"{who}: its CPU quota of {proof.cpu_quota:g} CPUs was lifted (cpuQuota: lift)"
         lifted.append(Condition(code="cpu-quota-lifted", subject=who, message=message))

@@ -45,13 +45,19 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     options.add_settings(parser)
     options.add_cluster(parser)
     parser.add_argument(
+        "--verify-interval",
+        metavar="SECONDS",
+        help="how long a verdict on an unchanged container stands (verifySeconds, default: 120)",
+    )
+    parser.add_argument(
         "-o", "--output", choices=("text", "json"), help="how to print (default: logFormat, text)"
     )
 
 
 def run(arguments: argparse.Namespace) -> int:
     """Take the pass and print its report; what isn't as wanted goes to stderr as well."""
-    reload = Reload(arguments.config, options.flags(arguments))
+    flags = options.flags(arguments) | {"verifySeconds": arguments.verify_interval}
+    reload = Reload(arguments.config, flags)
     log_format = reload.config.log_format
     say = _Says(arguments.output or log_format, log_format)
     if arguments.once:

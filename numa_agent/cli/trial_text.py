@@ -18,6 +18,8 @@ def trial_lines(trial: Trial) -> Iterator[str]:
     rows += [_row(trial, place) for place in trial.placements]
     yield from table(rows)
     yield ""
+    for place in trial.placements:
+        yield from _spilled(place, trial.spilled.get(place.name))
     if trial.failure is not None:
         yield _failure(trial.failure)
         return
@@ -28,6 +30,21 @@ def trial_lines(trial: Trial) -> Iterator[str]:
     cpus = {len(place.cpus) for place in trial.placements}
     if len(cpus) > 1:
         yield f"near and far have {min(cpus)} CPUs, unbound has {max(cpus)}"
+
+
+def _spilled(place: Placement, count: int | None) -> Iterator[str]:
+    """That a place's memory may not have been where it says."""
+    if place.mem is not None and count is None:
+        yield (
+            f"note: whether {place.name}'s memory was all on node {place.mem} can't be told: the"
+            " kernel doesn't count what spills (sysctl vm.numa_stat)"
+        )
+    elif count:
+        yield (
+            f"note: {place.name}'s memory may not have been all on node {place.mem}: {count} times"
+            " in a run the kernel took other memory for somebody who wanted that. Make room there"
+            " (drain it, drop its page cache), or choose another node with --near"
+        )
 
 
 def _row(trial: Trial, place: Placement) -> tuple[str, ...]:
@@ -65,6 +82,6 @@ def _failure(failure: Failure) -> str:
     elif failure.signal is not None:
         how = f"signal {failure.signal}"
         if failure.signal == 9:
-            how += " (the kernel sends it too, where the memory of a node or a limit is used up)"
+            how += " (the kernel sends it too, where a limit's memory or the machine's is used up)"
     where = f"{failure.placement} in run {failure.run}" if failure.run else "while warming up"
     return f"the command failed {where}: {how}; nothing is said of it"

@@ -58,6 +58,7 @@ class Config:
     metrics_containers: bool = False
     events: bool = True
     pass_seconds: int = 60
+    verify_seconds: int = 120
     lock_file: str = f"/{LOCK_FILE}"
     log_format: str = "text"
 

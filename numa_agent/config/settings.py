@@ -238,6 +238,15 @@ SETTINGS = (
         meaning="Seconds from one pass to the next when nothing wakes the agent",
     ),
     Setting(
+        key="verifySeconds",
+        field="verify_seconds",
+        kind=Kind.SECONDS,
+        default="120",
+        live=True,
+        example="120",
+        meaning="Seconds for which a verdict stands in passes that find the container unchanged",
+    ),
+    Setting(
         key="lockFile",
         field="lock_file",
         kind=Kind.MACHINE_PATH,

@@ -41,7 +41,7 @@ NOTHING = Asked()
 
 def asked(pod: Pod, container: Container, inputs: Inputs, wanted: Desired) -> Asked:
     """What a container was to have, by annotations, kubelet and what is wanted of the machine."""
-    wishes = tuple(_wishes(pod))
+    wishes = tuple(_wishes(pod, container))
     single = any(_SINGLE in wish for wish in wishes)
     state = inputs.kubelet if inputs.kubelet_static else None
     given = {} if state is None else state.entries.get(pod.cgroup_uid, {})
@@ -88,7 +88,10 @@ def fulfilled(verdict: Verdict, wanted: Asked) -> bool:
     )
 
 
-def _wishes(pod: Pod) -> Iterator[str]:
+def _wishes(pod: Pod, container: Container) -> Iterator[str]:
+    specified = {demand.container for demand in pod.demands.containers}
+    if specified and container.name not in specified:
+        return  # an ephemeral one, which asked for nothing
     try:
         specs = topology_specs(pod.annotations)
     except AssignmentError:

@@ -5,12 +5,13 @@ container's processes hold open say a part of it. Our map says where a device is
 plugin where the map doesn't know the id.
 """
 
-import re
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass, replace
 
 from numa_agent.core.devices import PciDevice
 from numa_agent.core.grants import ContainerGrant, DeviceGrant, DynamicGrant, PodResources
+from numa_agent.core.node import native
+from numa_agent.core.placeless import DRIVERS, placeless
 from numa_agent.core.pods import Pod
 from numa_agent.core.topology import Topology
 from numa_agent.core.verdict import HeldDevice
@@ -20,16 +21,17 @@ BY_FILES = "open-files"
 
 _PLUGIN = "plugin"
 
-_PLACED = re.compile(r"gpu|xpu|npu|dcu|accel|gaudi|mig-|rdma|sriov|hca|nic\b|roce|fpga", re.ASCII)
-"""Resources whose units have a place; a /dev/kvm or /dev/fuse that a plugin hands out has none."""
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Held:
-    """A container's devices; `unseen` says why there may be more, None where there aren't."""
+    """A container's devices; `unseen` says why there may be more, None where there aren't.
+
+    `asked` says whether its spec asks for some that have a place.
+    """
 
     devices: tuple[HeldDevice, ...]
     unseen: str | None
+    asked: bool = False
 
 
 class Holders:
@@ -41,24 +43,35 @@ class Holders:
         self._why = why
         self._known = dict(_known(topology))
         self._by_file = dict(_by_file(topology))
+        self._nearest = {node.id: node.nearest_cpu_nodes for node in topology.nodes}
 
     def of(self, pod: Pod, container: str) -> Held:
         """What kubelet says that a container holds."""
+        asked = _asked(pod, container)
+        grants = self._grants(pod, container)
+        if isinstance(grants, str):
+            return Held(devices=(), unseen=grants, asked=bool(asked))
+        if asked and not grants:
+            # It lists sidecars and the pod's own containers, and no other init containers.
+            why = f"kubelet doesn't tell what it gave of {', '.join(asked)}"
+            return Held(devices=(), unseen=why, asked=True)
+        found = {each.id: each for grant in grants for each in self._of_grant(grant)}
+        return Held(devices=tuple(found.values()), unseen=None, asked=bool(asked))
+
+    def _grants(self, pod: Pod, container: str) -> list[ContainerGrant] | str:
+        """Kubelet's entries for a container, or why there may be some that aren't told."""
         if self._granted is None:
-            return Held(devices=(), unseen=self._why)
+            return self._why
         if self._granted.problems:
-            problem = self._granted.problems[0]
-            return Held(devices=(), unseen=f"kubelet's answer isn't whole: {problem}")
+            return f"kubelet's answer isn't whole: {self._granted.problems[0]}"
         if (pod.namespace, pod.name) not in self._granted.pods:
-            return Held(devices=(), unseen="kubelet doesn't name the pod yet")
+            return "kubelet doesn't name the pod yet"
         who = (pod.namespace, pod.name, container)
-        grants = [
+        return [
             each
             for each in self._granted.containers
             if (each.namespace, each.pod, each.container) == who
         ]
-        found = {each.id: each for grant in grants for each in self._of_grant(grant)}
-        return Held(devices=tuple(found.values()), unseen=None)
 
     def by_files(self, names: Collection[str], held: Held) -> Held:
         """The same with the devices whose files below /dev (`nvidia3`) are open."""
@@ -83,16 +96,25 @@ class Holders:
         known = self._known.get(unit, self._known.get(unit.partition("::")[0]))
         if known is not None:
             return replace(known, resource=grant.resource)
-        if not grant.nodes and _PLACED.search(grant.resource) is None:
+        if not grant.nodes and placeless(grant.resource):
             return None
+        nodes = self._with_cpus(grant.nodes)
         return HeldDevice(
             id=unit,
             kind=grant.resource,
-            nodes=grant.nodes,
-            node_source=_PLUGIN if grant.nodes else "unknown",
+            nodes=nodes,
+            node_source=_PLUGIN if nodes else "unknown",
             seen_by=BY_KUBELET,
             resource=grant.resource,
         )
+
+    def _with_cpus(self, nodes: tuple[int, ...]) -> tuple[int, ...]:
+        """The nodes with CPUs that a plugin's are or are nearest to, as the map has its devices.
+
+        None where one of them isn't known.
+        """
+        places = [self._nearest.get(node, ()) for node in nodes]
+        return tuple(sorted({near for place in places for near in place})) if all(places) else ()
 
     def _claimed(self, claimed: DynamicGrant) -> Iterator[HeldDevice]:
         # A CDI device is `vendor/class=name`:
@@ -101,7 +123,7 @@ class Holders:
         known = [self._known[name] for name in (*names, claimed.device) if name in self._known]
         if known:
             yield known[0]
-        elif _PLACED.search(claimed.driver) is not None:
+        elif claimed.driver not in DRIVERS:
             yield HeldDevice(
                 id=claimed.device,
                 kind=claimed.driver,
@@ -109,6 +131,14 @@ class Holders:
                 node_source="unknown",
                 seen_by=BY_KUBELET,
             )
+
+
+def _asked(pod: Pod, container: str) -> list[str]:
+    """The resources that may have a place of which a container's spec asks for some."""
+    wanted = pod.demands.of(container).items()
+    return sorted(
+        name for name, count in wanted if count and not native(name) and not placeless(name)
+    )
 
 
 def _known(topology: Topology) -> Iterator[tuple[str, HeldDevice]]:

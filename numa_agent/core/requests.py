@@ -57,6 +57,15 @@ class Demands:
             return None
         return sum(size for size in staying if size is not None)
 
+    def of(self, container: str) -> Mapping[str, int]:
+        """What a container asks for or may have, be it by what its whole pod does."""
+        found = {**(self.pod or {}), **self.pod_limits}
+        for demand in self.containers:
+            if demand.container == container:
+                _raise(found, demand.limits)
+                _raise(found, demand.requests)
+        return found
+
     def effective(self) -> Mapping[str, int]:
         """What the pod needs at its greediest moment: what a scheduler counts.
 

@@ -94,11 +94,12 @@ class Pages:
         return _packed(Answer(kind=kind, body=body, fields=(vary,)), request)
 
     def _readiness(self, request: Request) -> Answer:
-        ready = self._board.ready()
-        told = replace(ready, reasons=(*ready.reasons, *self._troubles()))
+        told = self._board.ready()
         if told.reasons and not self._may_know_why(request):
             told = replace(told, reasons=(f"reasons: {len(told.reasons)}; {_ASK}",))
-        return _probe(told, "ready", "not ready")
+        # That tokens can't be checked nobody could show a token to read.
+        whole = replace(told, reasons=(*told.reasons, *self._troubles()))
+        return _probe(whole, "ready", "not ready")
 
     def _may_know_why(self, request: Request) -> bool:
         """Whether a probe's client may read names and errors: who may read the last report.

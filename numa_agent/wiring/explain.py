@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from numa_agent.agent import Planned, Readings, view_of
+from numa_agent.agent import Planned, Readings, bound_of, view_of
 from numa_agent.config import Config, ConfigError
 from numa_agent.core.cpusets import Step
 from numa_agent.core.documents import Document, items, mapping, text
@@ -45,15 +45,19 @@ def explain_once(config: Config, name: str) -> Explained:
         if pod is None:
             story = _unplaced(look.cluster, name)
             return Explained(story=story, proofs=(), failures=tuple(failures))
-        everyone = look.proved(planned)
+        proofs = look.proved(planned, name)
+        everyone = proofs or look.proved(planned, closely=False)
+        before = len(failures)
+        bound = bound_of(look.ports, now, planned, failures)
+        held_back = None if bound is not None else "; ".join(failures[before:])
     node_name = now.node.values[0].name if now.node.values else config.node_name or "?"
-    proofs = tuple(proof for proof in everyone if proof.pod.uid == pod.uid)
     case = Case(
         node_name=node_name,
         pod=pod,
         inputs=planned.inputs,
         wanted=planned.desired,
-        steps=_steps(planned, pod),
+        steps=() if bound is None else _steps(planned, pod),
+        held_back=held_back,
         proofs=proofs,
         accounts=accounts,
         settings=_settings(now),

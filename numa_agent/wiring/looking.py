@@ -28,10 +28,12 @@ class Look:
     cluster: "Cluster | None"
     failures: list[str]
 
-    def proved(self, planned: Planned, only: str | None = None) -> tuple[Proof, ...]:
-        """The verdict on every running container, or those of one pod, looked at closely."""
+    def proved(
+        self, planned: Planned, only: str | None = None, *, closely: bool = True
+    ) -> tuple[Proof, ...]:
+        """The verdict on every running container, or those of one pod."""
         nodes = [node.id for node in self.now.topology.nodes]
-        around = around_of(self.now, self.ports.sources.spilled(nodes), closely=True)
+        around = around_of(self.now, self.ports.sources.spilled(nodes), closely=closely)
         return prove(
             self.ports.cpusets, planned, around, (), self.failures, everyone=True, only=only
         )

@@ -17,7 +17,15 @@ from numa_agent.core.measuring import (
 )
 from numa_agent.core.topology import Topology
 from numa_agent.host.cpuinfo import read_cpu_info
-from numa_agent.host.measuring import Ended, Runner, measure_matrix, placed, read_allowed
+from numa_agent.host.measuring import (
+    Ended,
+    Runner,
+    measure_matrix,
+    placed,
+    read_allowed,
+    risen,
+    spilled_so_far,
+)
 from numa_agent.host.recorded import is_recorded
 from numa_agent.host.sysfs import read_topology
 
@@ -76,18 +84,21 @@ def tried(
     """The command in each place in turn, so many times, after a run that warms up caches.
 
     The turn begins with another place each time, so that none is always the first. The first run
-    that fails is the last. Raises SourceError where the command can't be started or bound.
+    that fails is the last. Raises SourceError where the command can't be started or placed.
     """
     seconds: dict[str, list[float]] = {place.name: [] for place in chosen}
+    spilled: dict[str, list[int | None]] = {place.name: [] for place in chosen}
     failure = None
     for place in chosen:
-        # A command that may take an hour isn't begun where it can't be bound.
+        # A command that may take an hour isn't begun where it can't be placed.
         with placed(place.cpus, place.mem):
             pass
     with runner.passing_signals():
         for run, place in _turns(chosen, runs):
             say(f"run {run} of {runs}, {place.name}" if run else "a run to warm up, unbound")
+            before = spilled_so_far(place.mem)
             ended = _run(runner, place)
+            spilled[place.name].append(risen(before, spilled_so_far(place.mem)))
             if ended.exit_code != 0:
                 failure = Failure(
                     placement=place.name,
@@ -104,7 +115,12 @@ def tried(
         placements=tuple(chosen),
         seconds={name: tuple(times) for name, times in seconds.items()},
         failure=failure,
+        spilled={name: _most(counts) for name, counts in spilled.items()},
     )
+
+
+def _most(counts: Sequence[int | None]) -> int | None:
+    return max((count for count in counts if count is not None), default=None)
 
 
 def _turns(chosen: Sequence[Placement], runs: int) -> Sequence[tuple[int, Placement]]:

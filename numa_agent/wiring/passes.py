@@ -6,7 +6,7 @@ from contextlib import ExitStack, closing, contextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from numa_agent.agent import NodeSources, Ports, Teller, run_pass
+from numa_agent.agent import NodeSources, Ports, Standing, Teller, run_pass
 from numa_agent.config import Config
 from numa_agent.core.cpusets import Mems, Options
 from numa_agent.core.drift import Drift
@@ -136,7 +136,15 @@ def with_settings(ports: Ports, config: Config) -> Ports:
             borrow=config.scheduler == "koordinator",
         ),
         period=float(config.pass_seconds),
+        standing=_standing(ports, float(config.verify_seconds)),
     )
+
+
+def _standing(ports: Ports, seconds: float) -> Standing:
+    """The verdicts that stand, which a change of settings keeps."""
+    found = ports.standing or Standing(seconds, ports.clock)
+    found.seconds = seconds
+    return found
 
 
 def _taken(sentences: list[str]) -> list[str]:

@@ -34,7 +34,7 @@ def test_it_is_ready_soon_after_its_start_with_the_pod_bound_and_the_object_publ
     eventually(lambda: node.available() == ["110", "88"])
     assert agent.quiet()
     (container,) = agent.report()["containers"]
-    assert container["verdict"] == "aligned"
+    assert container["effective"] == container["decided"]
     eventually(lambda: node.events("CPUSetBind"))
 
 

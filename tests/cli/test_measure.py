@@ -35,9 +35,17 @@ ALONE = only_node(read_topology(Path("/"))) is not None
 one_node_only = pytest.mark.skipif(not ALONE, reason="this machine has several NUMA nodes")
 
 
-def trial(seconds: Mapping[str, tuple[float, ...]], failure: Failure | None = None) -> Trial:
+def trial(
+    seconds: Mapping[str, tuple[float, ...]],
+    failure: Failure | None = None,
+    spilled: int | None = 0,
+) -> Trial:
     return Trial(
-        command=("./train", "--name", "a b"), placements=PLACES, seconds=seconds, failure=failure
+        command=("./train", "--name", "a b"),
+        placements=PLACES,
+        seconds=seconds,
+        failure=failure,
+        spilled={"near": 0, "far": spilled, "unbound": None},
     )
 
 
@@ -174,7 +182,25 @@ def test_programs_are_told_every_run_and_the_ratio() -> None:
         "memory_node": 0,
         "seconds": {"median": 1.5, "low": 1.5, "high": 1.5, "samples": [1.5] * 5},
         "times_near": {"value": 1.5, "low": 1.5, "high": 1.5},
+        "spilled_allocations": 0,
     }
+
+
+def test_memory_that_spilled_is_told_whatever_came_of_the_runs() -> None:
+    times = dict.fromkeys(("near", "far", "unbound"), (1.0,) * 5)
+    failed = Failure(placement="far", run=2, exit_code=3, signal=None)
+    for failure in (None, failed):
+        notes = [line for line in text(trial(times, failure, 70)) if line.startswith("note:")]
+        assert len(notes) == 1
+        assert "far's memory may not have been all on node 0: 70 times in a run" in notes[0]
+    found: Any = trial_json(trial(times, spilled=70))
+    assert [each["spilled_allocations"] for each in found["placements"]] == [0, 70, None]
+
+
+def test_where_the_kernel_doesn_t_count_that_is_told_of_places_with_a_node() -> None:
+    said = text(trial(dict.fromkeys(("near", "far", "unbound"), (1.0,) * 5), spilled=None))
+    (note,) = [line for line in said if line.startswith("note:")]
+    assert note.startswith("note: whether far's memory was all on node 0 can't be told")
 
 
 def test_a_recorded_machine_can_t_be_measured(capsys: pytest.CaptureFixture[str]) -> None:

@@ -77,5 +77,5 @@ def following(
     finally:
         began = time.monotonic()
         watch.close()
-        assert time.monotonic() - began < 0.5
+        assert time.monotonic() - began < 5
         assert not any(each.name == "pod-watch" for each in threading.enumerate())

@@ -8,8 +8,13 @@ import pytest
 from numa_agent.core.devices import DeviceKind, NodeSource
 from numa_agent.core.grants import ContainerGrant, DeviceGrant, DynamicGrant, PodResources
 from numa_agent.core.holding import Holders
+from numa_agent.core.placeless import DRIVERS
+from numa_agent.core.pods import Pod
+from numa_agent.core.recording import words
+from numa_agent.core.recording.pseudonyms import Names
+from numa_agent.core.requests import Demand, Demands, Role
 from tests.core.test_koordinator_device import UNTOLD
-from tests.machine_tree import TWO_NODES, pci_device, pod
+from tests.machine_tree import TWO_NODES, numa_node, pci_device, pod
 from tests.serve.reports import gpu
 
 GPU = "0000:01:00.0"
@@ -65,13 +70,85 @@ def test_a_device_that_the_map_lacks_is_where_its_plugin_says() -> None:
     [
         ("nvidia.com/mig-1g.10gb", True),
         ("rdma/hca_shared_devices_a", True),
-        ("huawei.com/Ascend-npu", True),
+        ("huawei.com/Ascend910", True),
+        ("aws.amazon.com/neuron", True),
+        ("google.com/tpu", True),
+        ("nvidia.com/GRID_T4-1Q", True),
+        ("kvm", True),
         ("devices.kubevirt.io/kvm", False),
+        ("devices.kubevirt.io/vhost-net", False),
         ("smarter-devices/fuse", False),
+        ("squat.ai/input", False),
     ],
 )
 def test_only_devices_that_have_a_place_can_lack_one(resource: str, counts: bool) -> None:
     assert bool(held(granted(units(resource, "7")))) is counts
+    # A recording tells the same of its pseudonym.
+    names = Names(b"key")
+    words.resource(names, resource)
+    names.settle()
+    assert bool(held(granted(units(words.resource(names, resource), "7")))) is counts
+
+
+TIERED = replace(
+    MACHINE,
+    nodes=(
+        *TWO_NODES.nodes,
+        numa_node(2, "", near=(1,)),
+        numa_node(3, "", near=(0, 1)),
+        numa_node(4, None),
+    ),
+)
+
+
+@pytest.mark.parametrize(
+    ("said", "nodes", "source"),
+    [
+        ((2,), (1,), "plugin"),
+        ((1, 2), (1,), "plugin"),
+        ((0, 2), (0, 1), "plugin"),
+        ((3,), (0, 1), "plugin"),
+        ((4,), (), "unknown"),
+        ((7,), (), "unknown"),
+        ((0, 7), (), "unknown"),
+    ],
+)
+def test_a_plugin_s_node_without_cpus_is_where_its_nearest_cpus_are(
+    said: tuple[int, ...], nodes: tuple[int, ...], source: str
+) -> None:
+    answer = granted(units("example.com/fpga", "7", nodes=said))
+    (found,) = Holders(TIERED, answer, "").of(POD, "c1").devices
+    assert (found.nodes, found.node_source) == (nodes, source)
+
+
+def asking(**containers: dict[str, int]) -> Pod:
+    """A pod whose init containers ask for this."""
+    demands = [
+        Demand(container=name, role=Role.INIT, requests=requests)
+        for name, requests in containers.items()
+    ]
+    return replace(POD, demands=Demands(containers=tuple(demands)))
+
+
+@pytest.mark.parametrize(
+    ("requests", "why"),
+    [
+        ({"nvidia.com/gpu": 1}, "kubelet doesn't tell what it gave of nvidia.com/gpu"),
+        ({"nvidia.com/gpu": 0}, None),
+        ({"cpu": 2000, "hugepages-2Mi": 4096, "squat.ai/fuse": 1}, None),
+        ({}, None),
+    ],
+)
+def test_what_an_init_container_asks_for_is_unseen_for_kubelet_does_not_list_it(
+    requests: dict[str, int], why: str | None
+) -> None:
+    holders = Holders(MACHINE, granted(), "")
+    found = holders.of(asking(before=requests), "before")
+    assert (found.unseen, found.asked) == (why, why is not None)
+    # Of one that kubelet lists it is told.
+    assert holders.of(asking(c1=requests), "c1").unseen is None
+    nobody = Holders(MACHINE, None, "kubelet isn't there").of(asking(c1=requests), "c1")
+    assert (nobody.unseen, nobody.asked) == ("kubelet isn't there", why is not None)
 
 
 def test_a_claimed_device_is_known_by_its_cdi_name() -> None:
@@ -87,6 +164,15 @@ def test_a_claimed_device_is_known_by_its_cdi_name() -> None:
     strange = replace(claim, cdi_devices=())
     assert held(granted(dynamic=(strange,))) == [("gpu-0", "gpu.nvidia.com", (), "unknown")]
     assert held(granted(dynamic=(replace(strange, driver="dra.cpu"),))) == []
+    assert len(held(granted(dynamic=(replace(strange, driver="dra.net"),)))) == 1
+
+
+@pytest.mark.parametrize("driver", ["dra.cpu", "compute-domain.nvidia.com", "dra.net", "a.b"])
+def test_a_recording_tells_of_the_same_drivers_that_they_have_no_place(driver: str) -> None:
+    names = Names(b"key")
+    words.driver_domain(names, driver)
+    names.settle()
+    assert (words.driver_domain(names, driver) in DRIVERS) is (driver in DRIVERS)
 
 
 def test_what_kubelet_did_not_say_is_unseen_and_why() -> None:

@@ -93,3 +93,19 @@ def test_the_memory_limit_is_that_of_the_containers_that_stay_or_the_pods_own() 
     assert parse_demands(spec).memory_limit is None
     whole = {**spec, "resources": {"limits": {"memory": "2Gi"}}}
     assert parse_demands(whole).memory_limit == 2 << 30
+
+
+def test_what_one_container_may_have_is_its_own_and_the_pods() -> None:
+    limits = {"limits": {"hugepages-2Mi": "4Mi", "example.com/fpga": "1"}}
+    found = parse_demands(
+        {
+            "initContainers": [{"name": "load", "resources": limits}],
+            "containers": [container("a", "1")],
+            "resources": {"requests": {"cpu": "3"}, "limits": {"hugepages-1Gi": "1Gi"}},
+        }
+    )
+    whole = {"cpu": 3000, "hugepages-1Gi": 1 << 30}
+    assert found.of("load") == {**whole, "hugepages-2Mi": 4 << 20, "example.com/fpga": 1}
+    assert found.of("a") == {**whole, "memory": 0}
+    assert found.of("debugger") == whole
+    assert parse_demands({}).of("a") == {}

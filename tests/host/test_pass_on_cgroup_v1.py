@@ -8,22 +8,12 @@ from pathlib import Path
 import pytest
 
 from tests import live_folder
+from tests.v1_cpuset import CPUSET, needs_v1_cpuset, process_in
 
-CPUSET = Path("/sys/fs/cgroup/cpuset")
 ROOT = f"/numa-agent-test-{os.getpid()}"
 
 
-def _unfit() -> str | None:
-    if not (CPUSET / "cpuset.cpus").is_file():
-        return "no v1 cpuset hierarchy is mounted at /sys/fs/cgroup/cpuset"
-    if os.geteuid() != 0:
-        return "only root may make cgroups"
-    if (os.cpu_count() or 1) < 2:
-        return "one CPU can't be narrowed"
-    return None
-
-
-pytestmark = pytest.mark.skipif(_unfit() is not None, reason=_unfit() or "")
+pytestmark = needs_v1_cpuset
 
 
 @pytest.fixture
@@ -31,19 +21,8 @@ def confined() -> Iterator[subprocess.Popen[bytes]]:
     """A process in a container's cgroup as kubelet and containerd lay it, below a root of ours."""
     leaf = CPUSET / live_folder.container_path(ROOT)
     groups = [leaf, *list(leaf.parents)[:3]][::-1]
-    for group in groups:
-        group.mkdir()
-        for name in ("cpuset.cpus", "cpuset.mems"):
-            (group / name).write_text((group.parent / name).read_text())
-    process = subprocess.Popen(["sleep", "300"])
-    try:
-        (leaf / "cgroup.procs").write_text(str(process.pid))
+    with process_in(groups) as process:
         yield process
-    finally:
-        process.kill()
-        process.wait(timeout=10)
-        for group in reversed(groups):
-            group.rmdir()
 
 
 def _allowed(process: subprocess.Popen[bytes]) -> str:

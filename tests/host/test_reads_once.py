@@ -1,49 +1,12 @@
 """What reading the map does to the machine: each file is opened once, nothing stays open."""
 
-import ctypes
 import os
-import struct
-from collections import Counter
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
-
-import pytest
 
 from numa_agent.core.devices import NodeSource
 from numa_agent.host.sysfs import read_topology
 from tests.machine_tree import CPU, NODE, Tree, two_socket_tree
-
-IN_CLOSE_NOWRITE, IN_OPEN, IN_ISDIR = 0x10, 0x20, 0x40000000
-EVENT = struct.Struct("iIII")
-
-
-@contextmanager
-def counted_opens(root: Path) -> Iterator[Counter[str]]:
-    """How often each file below a folder was opened meanwhile, as the kernel tells (inotify)."""
-    opens: Counter[str] = Counter()
-    libc = ctypes.CDLL(None, use_errno=True)
-    queue = libc.inotify_init1(os.O_NONBLOCK | os.O_CLOEXEC)
-    if queue < 0:
-        pytest.skip(f"no inotify: {os.strerror(ctypes.get_errno())}")
-    folders: dict[int, str] = {}
-    try:
-        for folder, _, _ in os.walk(root):
-            # Closing is watched too: without it between, equal events in a row become one.
-            watch = libc.inotify_add_watch(queue, os.fsencode(folder), IN_OPEN | IN_CLOSE_NOWRITE)
-            assert watch > 0, os.strerror(ctypes.get_errno())
-            folders[watch] = os.path.relpath(folder, root)
-        yield opens
-        events = os.read(queue, 1 << 20)
-    finally:
-        os.close(queue)
-    position = 0
-    while position < len(events):
-        watch, mask, _, length = EVENT.unpack_from(events, position)
-        position += EVENT.size + length
-        name = os.fsdecode(events[position - length : position].rstrip(b"\0"))
-        if mask & IN_OPEN and not mask & IN_ISDIR:
-            opens[f"{folders[watch]}/{name}"] += 1
+from tests.opens import counted_opens
 
 
 def a_bit_of_everything(root: Path) -> Tree:

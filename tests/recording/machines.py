@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from numa_agent.core import cpulist
+from numa_agent.core.memory_use import HUGETLB_FILES
 from tests.recorded import machine
 
 GROUPS = "sys/fs/cgroup"
@@ -20,6 +21,8 @@ def whole_machine(root: Path, name: str = "two-socket-8gpu") -> Path:
         put(group / "cgroup.threads", "".join(f"{pid}\n{int(pid) + 1}\n" for pid in pids))
         put(group / "memory.current", "1073741824\n")
         put(group / "cpu.max", "2400000 100000\n")
+        for name in HUGETLB_FILES:
+            put(group / name, "total=0 N0=0 N1=0\n")
         for pid in pids:
             for task in (int(pid), int(pid) + 1):
                 put(root / f"proc/{task}/status", STATUS)

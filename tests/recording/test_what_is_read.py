@@ -11,9 +11,9 @@ from numa_agent.cli import main
 from numa_agent.core.recording import rules
 from numa_agent.core.recording.rules import Entry, File, Folder
 from numa_agent.host.recording.machine import FILES, PLACES
+from tests.opens import counted_opens
 from tests.recorded import MACHINES
 from tests.recording.machines import copied, other_spellings, whole_machine
-from tests.recording.opens import opened_files
 from tests.recording.replay import COMMANDS, record
 
 ONCE = ("run", "--once", "-o", "json")
@@ -25,10 +25,10 @@ def opened_by_a_pass(root: Path, capsys: pytest.CaptureFixture[str]) -> set[str]
     """What is opened by every command that takes a pass or a part of it; the last one writes."""
     found: set[str] = set()
     for command in SUITE:
-        with opened_files(root) as opened:
+        with counted_opens(root) as opened:
             main([*command, "--host-root", str(root)])
         capsys.readouterr()
-        found |= opened
+        found.update(opened)
     return {path for path in found if not path.startswith("expected/")}
 
 

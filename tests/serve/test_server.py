@@ -202,8 +202,9 @@ def test_one_peer_has_no_more_than_its_share_of_the_places(start: Start) -> None
         wait_until(lambda: request_threads() == MOST_OF_PEER)
         started = time.monotonic()
         assert get(server, "/healthz", peer="127.0.0.2").status == 200
-        assert time.monotonic() - started < 1
-        assert request_threads() == MOST_OF_PEER
+        # Nobody waited for the slow ones, who take ten seconds.
+        assert time.monotonic() - started < 5
+        wait_until(lambda: request_threads() == MOST_OF_PEER)
         gate.set()
         assert [status_of(rest(each)) for each in many] == [200] * len(many)
 
@@ -225,7 +226,7 @@ def test_slow_clients_do_not_keep_a_probe_waiting(
         for _ in range(5):
             started = time.monotonic()
             assert get(server, "/healthz", peer=prober).status == 200
-            assert time.monotonic() - started < 1
+            assert time.monotonic() - started < 10  # of the thirty that a slow one has
     wait_until(lambda: request_threads() == 0)
 
 
@@ -261,7 +262,7 @@ def test_a_flood_that_comes_again_at_once_does_not_keep_a_probe_waiting(start: S
         for _ in range(10):
             started = time.monotonic()
             assert get(server, "/healthz").status == 200
-            assert time.monotonic() - started < 1
+            assert time.monotonic() - started < 5
             time.sleep(0.05)
     finally:
         over.set()
@@ -323,7 +324,7 @@ def test_after_its_end_nobody_is_answered_and_the_port_is_free(start: Start) -> 
     port = server.port
     started = time.monotonic()
     server.close()
-    assert time.monotonic() - started < 0.5
+    assert time.monotonic() - started < 5
     listen("127.0.0.1", port).close()
 
 
@@ -342,7 +343,7 @@ def test_an_end_while_all_places_are_taken_comes_at_once() -> None:
         wait_until(lambda: request_threads() == MOST_AT_ONCE)
         started = time.monotonic()
         server.close()
-        assert time.monotonic() - started < 1
+        assert time.monotonic() - started < 5  # of the ten that a page takes
         gate.set()
     wait_until(lambda: request_threads() == 0)
 

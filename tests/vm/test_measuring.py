@@ -131,8 +131,8 @@ def test_the_command_ran_near_far_and_unbound_and_its_memory_was_where_it_should
     command = seen["command"]
     warm, near, far, unbound = command["log"]
     assert len(command["log"]) == COMMANDS
-    assert (near["cpus"], near["policy"], set(near["pages"])) == ("0-1", "bind:0", {"N0"})
-    assert (far["cpus"], far["policy"], set(far["pages"])) == ("2-3", "bind:0", {"N0"})
+    assert (near["cpus"], near["policy"], set(near["pages"])) == ("0-1", "prefer:0", {"N0"})
+    assert (far["cpus"], far["policy"], set(far["pages"])) == ("2-3", "prefer:0", {"N0"})
     for free in (warm, unbound):
         assert (free["cpus"], free["policy"]) == ("0-3", "default")
     assert command["err"] == ""
@@ -151,7 +151,25 @@ def test_the_answer_names_the_places_and_says_nothing_of_one_run(seen: Any) -> N
 def test_far_memory_is_on_the_node_without_cpus_where_that_is_asked_for(seen: Any) -> None:
     _, near, far, _ = seen["memory_far"]["log"]
     assert (near["cpus"], set(near["pages"])) == ("0-1", {"N0"})
-    assert (far["cpus"], far["policy"], set(far["pages"])) == ("0-1", "bind:2", {"N2"})
+    assert (far["cpus"], far["policy"], set(far["pages"])) == ("0-1", "prefer:2", {"N2"})
+
+
+def test_where_nothing_spilled_that_is_counted(seen: Any) -> None:
+    found = out(seen["command"])
+    assert [each["spilled_allocations"] for each in found["placements"]] == [0, 0, None]
+
+
+def test_a_command_larger_than_its_node_kills_nobody_and_the_answer_says_that_it_spilled(
+    seen: Any,
+) -> None:
+    spilled = seen["spilled"]
+    assert spilled["bystander"] is None, "a process that the kernel's OOM killer takes first"
+    near, far, unbound = out(spilled)["placements"]
+    assert (near["spilled_allocations"], unbound["spilled_allocations"]) == (0, None)
+    assert far["spilled_allocations"] > 0
+    pages = spilled["log"][2]["pages"]
+    assert set(pages) > {"N2"}
+    assert "far's memory may not have been all on node 2" in spilled["table"]["out"]
 
 
 def test_a_command_that_fails_is_told_with_its_exit_code(seen: Any) -> None:

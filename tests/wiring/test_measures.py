@@ -39,7 +39,7 @@ def test_the_command_runs_in_each_place_in_turn_after_one_that_warms_up(tmp_path
     )
     said: list[str] = []
     found = trial(script, tmp_path / "log", said=said)
-    near, far, free = f"{min(CPUS)} bind:{NODE}", f"{max(CPUS)} bind:{NODE}", "unbound"
+    near, far, free = f"{min(CPUS)} prefer:{NODE}", f"{max(CPUS)} prefer:{NODE}", "unbound"
     words = (tmp_path / "log").read_text().split()
     shown = [
         free if policy == "default" else f"{cpus} {policy}"
@@ -53,6 +53,25 @@ def test_the_command_runs_in_each_place_in_turn_after_one_that_warms_up(tmp_path
         ("near", "far", "unbound"), 3
     )
     assert found.failure is None
+    assert set(found.spilled) == {"near", "far", "unbound"}
+    assert found.spilled["unbound"] is None
+
+
+@needs_policy
+def test_the_run_in_which_most_spilled_is_told(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    counts = iter((3, 3, 10, 15, 20, 22, 30, 30))
+    monkeypatch.setattr(
+        "numa_agent.wiring.measures.spilled_so_far",
+        lambda node: None if node is None else next(counts),
+    )
+    assert trial("true", tmp_path / "log", runs=2).spilled == {
+        # near, far; then far, near.
+        "near": 0,
+        "far": 5,
+        "unbound": None,
+    }
 
 
 @needs_policy

@@ -14,8 +14,8 @@ _SPEC = (
 _RESTART = "kubectl delete pod -n $namespace $pod"
 
 _REWRITE = Todo(
-    what="stop whoever writes its cpuset, and let the agent write it again",
-    command="numa-agent run --once",
+    what="stop whoever writes its cpuset; the agent writes it again, unless they fight",
+    command="numa-agent plan --node-name $node",
 )
 _REFUSED = Todo(
     what="correct what was decided (docs/assignment.md), or let the scheduler decide anew",
@@ -95,7 +95,8 @@ BY_CODE = {
         command=_RESTART,
     ),
     "memory-unseen": Todo(
-        what="enable the memory controller for its cgroup, and run a kernel with CONFIG_NUMA",
+        what="enable the memory controller for its cgroup, with hugepages the hugetlb one too (v2,"
+        " Linux 5.17), on a kernel with CONFIG_NUMA",
         command="cat /sys/fs/cgroup/cgroup.subtree_control",
     ),
     "devices-unseen": Todo(
@@ -115,11 +116,23 @@ def advice(case: Case) -> Iterator[Todo]:
     """What helps this pod, each thing once."""
     names = {"node": case.node_name, "namespace": case.pod.namespace, "pod": case.pod.name}
     found = [*_of_decisions(case), *_of_proofs(case)]
+    if case.pod.cgroup_uid != case.pod.uid:
+        # Deleting the mirror of a static pod restarts nothing.
+        found = [_of_static(each) for each in found]
     yield from dict.fromkeys(_named(each, names) for each in found)
 
 
+def _of_static(todo: Todo) -> Todo:
+    if todo.command != _RESTART:
+        return todo
+    return Todo(what=f"{todo.what} (a static pod: move its file out of kubelet's folder and back)")
+
+
 def _named(todo: Todo, names: Mapping[str, str]) -> Todo:
-    return replace(todo, command=Template(todo.command).substitute(names))
+    what = todo.what
+    if todo.command == _RESTART:
+        what += " (its controller makes a new pod; one without a controller is gone)"
+    return replace(todo, what=what, command=Template(todo.command).substitute(names))
 
 
 def _of_decisions(case: Case) -> Iterator[Todo]:

@@ -143,7 +143,9 @@ def _written(case: Case) -> Iterator[str]:
     for step in case.steps:
         held = render(step.before) or "all of its parent's"
         yield f"to be written: {step.path}/cpuset.{step.file}: {held} -> {render(step.after)}"
-    if not case.steps:
+    if case.held_back is not None:
+        yield f"nothing may be written: {case.held_back}"
+    elif not case.steps:
         yield "every cgroup of it is as it should be"
     for condition in case.conditions:
         yield f"{condition.code}: {condition.message}"

@@ -17,7 +17,7 @@ class Case:
 
     `settings` are kubelet's, None where they are unknown; `accounts` the NUMA nodes as they are
     told to the scheduler `told_to`, none where nothing may be told. `steps` are the writes that
-    are still to be made.
+    are still to be made, and `held_back` says why none may be.
     """
 
     node_name: str
@@ -29,6 +29,7 @@ class Case:
     accounts: Sequence[NodeAccount]
     settings: KubeletSettings | None
     told_to: str
+    held_back: str | None = None
 
     @property
     def conditions(self) -> tuple[Condition, ...]:

@@ -62,6 +62,7 @@ def trial_json(trial: Trial) -> Json:
                 "memory_node": each.mem,
                 "seconds": _series(trial.seconds.get(each.name, ())),
                 "times_near": None if each.name == "near" else _ratio(trial.ratio(each.name)),
+                "spilled_allocations": trial.spilled.get(each.name),
             }
             for each in trial.placements
         ],

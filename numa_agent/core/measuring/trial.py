@@ -1,7 +1,7 @@
 """What came of running a command near, far and unbound, and what may be said of it."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
 
 from numa_agent.core.measuring.placing import Placement
@@ -37,12 +37,17 @@ class Failure:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Trial:
-    """A command's placements, its wall times (seconds, by placement), and the run that failed."""
+    """A command's placements, its wall times (seconds, by placement), and the run that failed.
+
+    `spilled` is by placement how often, in the run with the most, memory of its node was asked for
+    and given on another, by the command or anybody else; None where the kernel doesn't tell.
+    """
 
     command: tuple[str, ...]
     placements: tuple[Placement, ...]
     seconds: Mapping[str, tuple[float, ...]]
     failure: Failure | None
+    spilled: Mapping[str, int | None] = field(default_factory=dict)
 
     def ratio(self, name: str) -> Ratio | None:
         """How many times as long a placement takes as near does, None without times of both."""

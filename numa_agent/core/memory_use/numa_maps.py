@@ -2,6 +2,7 @@
 
 proc_pid_numa_maps(5). A page that two processes share is counted for both. What a file's mapping
 holds is page cache, private changes to it included: whose library it is nobody can be blamed for.
+hugetlbfs is memory alone, whatever its files are called.
 """
 
 import re
@@ -15,6 +16,8 @@ _SIZE = re.compile(rb"kernelpagesize_kB=(?P<size>\d{1,9})")
 _FILE = b"file="
 _SHARED = (b"file=/dev/shm/", b"file=/memfd:", b"file=/SYSV", b"file=/dev/zero", b"file=[anon")
 """Names that the kernel gives to memory without a file on a disk."""
+_HUGE = b"huge"
+"""The mark of hugetlbfs: an anonymous mapping of it has a file, too."""
 
 
 def parse_numa_maps(lines: Iterable[bytes]) -> MemoryUse:
@@ -25,9 +28,9 @@ def parse_numa_maps(lines: Iterable[bytes]) -> MemoryUse:
         pages = [match for field in fields if (match := _PAGES.fullmatch(field))]
         sizes = [match for field in fields if (match := _SIZE.fullmatch(field))]
         kib = int(sizes[0]["size"]) if sizes else 4
-        of_file = any(
+        of_file = _HUGE not in fields and any(
             field.startswith(_FILE) and not field.startswith(_SHARED) for field in fields
         )
         for match in pages:
             (cache if of_file else own)[int(match["node"])] += int(match["pages"]) * kib * 1024
-    return MemoryUse(own=dict(own), cache=dict(cache), source=MemorySource.MAPS)
+    return MemoryUse(own=dict(own), cache=dict(cache), source=MemorySource.MAPS, hugepages=True)

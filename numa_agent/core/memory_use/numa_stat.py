@@ -2,13 +2,26 @@
 
 v2 in bytes (https://docs.kernel.org/admin-guide/cgroup-v2.html#memory-interface-files), v1 in
 pages (https://docs.kernel.org/admin-guide/cgroup-v1/memory.html#numa-stat). In v2's `file` shared
-memory and tmpfs are counted, which `shmem` tells alone; in v1 they are on the anonymous lists.
+memory and tmpfs are counted, which `shmem` tells alone; in v1 they are on the anonymous lists, and
+what is locked (mlock(2)) is on a list of its own, pages of files among it.
+
+Pages of hugetlbfs are in neither: hugetlb.<size>.numa_stat tells them, in cgroup v2 and since
+Linux 5.17 (https://docs.kernel.org/admin-guide/cgroup-v2.html#hugetlb-interface-files).
 """
 
 import re
+from collections import Counter
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 
 from numa_agent.core.memory_use.values import MemorySource, MemoryUse
+
+HUGETLB_FILES = tuple(
+    f"hugetlb.{size}.numa_stat"
+    for size in ("64KB", "1MB", "2MB", "16MB", "32MB", "512MB", "1GB", "2GB", "16GB")
+)
+"""One for each size that the kernel has on some machine:
+https://docs.kernel.org/admin-guide/mm/hugetlbpage.html."""
 
 _FIELD = re.compile(rb"N(?P<node>\d{1,6})=(?P<amount>\d{1,19})")
 
@@ -30,12 +43,30 @@ def parse_v1(lines: Iterable[bytes], page_bytes: int) -> MemoryUse:
     rows = _rows(lines, b"=")
     # Those of the cgroup with all below it, where the hierarchy counts so.
     anonymous = rows.get(b"hierarchical_anon") or _row(rows, b"anon")
+    locked = rows.get(b"hierarchical_unevictable") or rows.get(b"unevictable", {})
     file = rows.get(b"hierarchical_file") or _row(rows, b"file")
+    own = _sum(anonymous, locked)
     return MemoryUse(
-        own={node: pages * page_bytes for node, pages in anonymous.items()},
+        own={node: pages * page_bytes for node, pages in own.items()},
         cache={node: pages * page_bytes for node, pages in file.items()},
         source=MemorySource.CGROUP,
     )
+
+
+def with_hugepages(use: MemoryUse, files: Iterable[Iterable[bytes]]) -> MemoryUse:
+    """The same with the pages of hugetlbfs by the cgroup's file of each size, if there is one.
+
+    Raises ValueError for what is no such file.
+    """
+    sizes = [_row(_rows(lines, b"="), b"total") for lines in files]
+    return replace(use, own=_sum(use.own, *sizes), hugepages=bool(sizes))
+
+
+def _sum(*parts: Mapping[int, int]) -> Mapping[int, int]:
+    found = Counter[int]()
+    for part in parts:
+        found.update(part)
+    return dict(found)
 
 
 def _rows(lines: Iterable[bytes], separator: bytes) -> Mapping[bytes, Mapping[int, int]]:
@@ -44,7 +75,7 @@ def _rows(lines: Iterable[bytes], separator: bytes) -> Mapping[bytes, Mapping[in
     for line in lines:
         name, found, rest = line.partition(separator)
         if not found:
-            raise ValueError(f"{line[:80]!r} is no row of memory.numa_stat")
+            raise ValueError(f"{line[:80]!r} is no row of a numa_stat file")
         fields = rest.split()
         if separator == b"=":
             fields = fields[1:]
@@ -59,5 +90,5 @@ def _rows(lines: Iterable[bytes], separator: bytes) -> Mapping[bytes, Mapping[in
 
 def _row(rows: Mapping[bytes, Mapping[int, int]], name: bytes) -> Mapping[int, int]:
     if name not in rows:
-        raise ValueError(f"memory.numa_stat has no row {name.decode()!r}")
+        raise ValueError(f"a numa_stat file has no row {name.decode()!r}")
     return rows[name]

@@ -20,20 +20,28 @@ class MemoryUse:
     """Where a container's memory is, in bytes by NUMA node.
 
     `own` is what it made: anonymous and shared memory. `cache` is the page cache of files that it
-    was the first to read, programs and libraries among them, which others may share.
+    was the first to read, programs and libraries among them, which others may share. `hugepages`
+    says whether those of hugetlbfs are among its own.
     """
 
     own: Mapping[int, int]
     cache: Mapping[int, int]
     source: MemorySource
+    hugepages: bool = False
 
 
 def together(uses: Iterable[MemoryUse]) -> MemoryUse | None:
     """The sum, None of nothing."""
     own, cache = Counter[int](), Counter[int]()
-    sources: list[MemorySource] = []
-    for use in uses:
+    all_of_it = [*uses]
+    for use in all_of_it:
         own.update(use.own)
         cache.update(use.cache)
-        sources.append(use.source)
-    return MemoryUse(own=dict(own), cache=dict(cache), source=sources[0]) if sources else None
+    if not all_of_it:
+        return None
+    return MemoryUse(
+        own=dict(own),
+        cache=dict(cache),
+        source=all_of_it[0].source,
+        hugepages=all(use.hugepages for use in all_of_it),
+    )

@@ -34,6 +34,7 @@ _NUMA_STAT = re.compile(
 _FOREIGN = re.compile(rb"numa_foreign \d{1,19}")
 _DEVICE = re.compile(rb"c 195:\d{1,3} [rwm]+")
 _PAGES = re.compile(rb"(?:N\d{1,6}|anon|dirty|kernelpagesize_kB)=\d{1,15}")
+_HUGE = b"huge"
 _SHARED = re.compile(rb"file=(/dev/shm/|/memfd:|/SYSV|/dev/zero|\[anon)")
 _MODULE = re.compile(
     rb"^NVRM version: (?:NVIDIA UNIX )?.*?Kernel Module.*?\s(\d{1,4}(?:\.\d{1,4}){1,3})\s",
@@ -99,7 +100,8 @@ devices = _matching(_DEVICE)
 
 
 def numa_maps(_: Names, data: bytes) -> bytes:
-    """A process's mappings: the pages of each by node, and whether a file's name is a disk's."""
+    """A process's mappings: the pages of each by node, whether they are hugetlbfs', and whether a
+    file's name is a disk's."""
     return lines(data, (_mapping(line) for line in data.split(b"\n")))
 
 
@@ -110,7 +112,8 @@ def _mapping(line: bytes) -> bytes | None:
         return None
     files = [field for field in fields if field.startswith(b"file=")]
     shared = [match[0] for field in files if (match := _SHARED.match(field))]
-    return b" ".join([b"0 default", *(shared or [b"file=/"] if files else []), *kept])
+    huge = [_HUGE] if _HUGE in fields else []
+    return b" ".join([b"0 default", *(shared or [b"file=/"] if files else []), *huge, *kept])
 
 
 def cpu_info(names: Names, data: bytes) -> bytes:

@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from numa_agent.core import cpulist
+from numa_agent.core.memory_use import HUGETLB_FILES
 from numa_agent.core.recording import contents, words
 from numa_agent.core.recording.contents import Content
 from numa_agent.core.recording.pseudonyms import Names
@@ -185,7 +186,7 @@ POPULATED: tuple[File, ...] = (
 POD: tuple[File, ...] = (
     *(File(name, contents.numbers) for name in ("cgroup.threads", "tasks")),
     File("memory.current", contents.numbers),
-    File("memory.numa_stat", contents.numa_stat),
+    *(File(name, contents.numa_stat) for name in ("memory.numa_stat", *HUGETLB_FILES)),
     File("cpu.max", contents.quota),
 )
 """What else is read of a pod's cgroup and of those in it."""

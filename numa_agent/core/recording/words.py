@@ -10,6 +10,8 @@ from collections.abc import Collection
 from numa_agent.core import cpulist, quantity
 from numa_agent.core.cpulist import CpuSet
 from numa_agent.core.pci import PciAddress
+from numa_agent.core.placeless import DRIVERS as PLACELESS_DRIVERS
+from numa_agent.core.placeless import placeless
 from numa_agent.core.recording.pseudonyms import Kind, Names
 from numa_agent.core.recording.vocabulary import (
     CLASSES,
@@ -121,7 +123,8 @@ def resource(names: Names, text: str) -> str:
     place, slash, name = text.partition("/")
     if not slash:
         return names.of(Kind.RESOURCE, text)
-    shown = name if is_product(name) else names.of(Kind.RESOURCE, name)
+    kept = is_product(name) or placeless(text)
+    shown = name if kept else names.of(Kind.RESOURCE, name)
     return f"{domain(names, place)}/{shown}"
 
 
@@ -146,7 +149,7 @@ def _unit(names: Names, text: str) -> str:
 
 def driver_domain(names: Names, text: str) -> str:
     """A driver of dynamic resource allocation: a name below its vendor's domain."""
-    if names.keep:
+    if names.keep or text in PLACELESS_DRIVERS:
         return text
     labels = text.split(".")
     for position in range(len(labels) - 1):

@@ -17,7 +17,7 @@ def device_reasons(
     facts: Facts, topology: Topology, home: frozenset[Node] | None
 ) -> Iterator[Reason]:
     """Everything found."""
-    if facts.devices_unseen is not None and _may_be_held(topology):
+    if facts.devices_unseen is not None and (facts.devices_asked or _may_be_held(topology)):
         message = f"{facts.devices_unseen}, so which devices it holds isn't known"
         yield Reason(code="devices-unseen", message=message)
     undecided = [each for each in facts.devices if _undecided(each, home)]

@@ -45,9 +45,11 @@ class Facts:
     `strayed` are those of them outside of `effective`. `masked` are the tasks that keep to less
     than `effective`: how many of how many, and the CPUs that they have together.
 
-    `memory` is None where it wasn't seen, for the reason `memory_unseen`. `devices` are those that
-    it holds as far as is known; `devices_unseen` says why there may be more, None where there are
-    not. `tasks_unseen` counts hidden tasks, and `cpu_quota` is None where none is set.
+    `memory` is None where it wasn't seen, for the reason `memory_unseen`; `hugepages_unseen` says
+    that it may have hugepages which aren't among it. `devices` are those that it holds as far as
+    is known; `devices_unseen` says why there may be more, None where there are not, and
+    `devices_asked` that its spec asks for some. `tasks_unseen` counts hidden tasks, and
+    `cpu_quota` is None where none is set.
 
     The rest are what causes are told from. `limit` is the cgroup above it that has less than was
     decided, and `written` who changed its own set, in words. `topology_policy` is kubelet's.
@@ -67,6 +69,8 @@ class Facts:
     masked: tuple[int, int, CpuSet] | None = None
     unseen: str = "its cgroup wasn't found"
     memory_unseen: str = "memory.numa_stat wasn't read"
+    hugepages_unseen: bool = False
+    devices_asked: bool = False
     tasks_unseen: int = 0
     cpu_quota: float | None = None
     limit: str | None = None

@@ -5,7 +5,7 @@ Pages of files are told apart and never held against a container: a library's ma
 
 from collections.abc import Iterator, Mapping
 
-from numa_agent.core.topology import Topology
+from numa_agent.core.topology import NodeKind, Topology
 from numa_agent.core.verdict.facts import Facts, Node
 from numa_agent.core.verdict.values import AS_DECIDED, Cause, Reason
 from numa_agent.core.verdict.wording import amount, nodes
@@ -30,10 +30,14 @@ def memory_reasons(
         message = f"{facts.memory_unseen}, so where its memory is wasn't seen"
         yield Reason(code="memory-unseen", message=message)
         return
+    if facts.hugepages_unseen:
+        message = "the kernel doesn't tell where its hugepages are, so where they are wasn't seen"
+        yield Reason(code="memory-unseen", message=message)
     if home is None:
         return
-    near = home | {each.memory_node for each in facts.devices if each.memory_node is not None}
-    away = _away(facts.memory.own, near)
+    tiers = _tiers(topology, home)
+    near = home | tiers | _of_gpus(facts, topology)
+    away = _outside(facts.memory.own, near)
     if away:
         size, whole = sum(away.values()), sum(facts.memory.own.values())
         yield Reason(
@@ -42,7 +46,8 @@ def memory_reasons(
             f" CPUs in {nodes(home)}",
             cause=_cause(facts, topology, home, away),
         )
-    cached = _away(facts.memory.cache, near)
+    yield from _tiered(facts.memory.own, tiers, home)
+    cached = _outside(facts.memory.cache, near)
     if cached:
         message = (
             f"{amount(sum(cached.values()))} of the page cache that it filled are in"
@@ -51,9 +56,46 @@ def memory_reasons(
         yield Reason(code="cache-remote", message=message)
 
 
-def _away(used: Mapping[Node, int], near: frozenset[Node]) -> Mapping[Node, int]:
-    """The bytes by node outside of those near, nothing where they are too few to count."""
-    away = {node: size for node, size in used.items() if size and node not in near}
+def _tiers(topology: Topology, home: frozenset[Node]) -> frozenset[Node]:
+    """The nodes of memory alone (HBM, CXL) that no CPUs but those of the home are nearest to.
+
+    A GPU's own memory is the GPU's.
+    """
+    of_gpus = {gpu.memory_node for gpu in topology.gpus}
+    return frozenset(
+        node.id
+        for node in topology.nodes
+        if node.kind is NodeKind.MEMORY
+        and node.id not in of_gpus
+        and node.nearest_cpu_nodes
+        and home.issuperset(node.nearest_cpu_nodes)
+    )
+
+
+def _of_gpus(facts: Facts, topology: Topology) -> frozenset[Node]:
+    """The GPUs' own memory nodes that aren't held against it: of those that it may hold."""
+    if facts.devices_unseen is not None:
+        nodes = [gpu.memory_node for gpu in topology.gpus]
+    else:
+        nodes = [device.memory_node for device in facts.devices]
+    return frozenset(node for node in nodes if node is not None)
+
+
+def _tiered(
+    used: Mapping[Node, int], tiers: frozenset[Node], home: frozenset[Node]
+) -> Iterator[Reason]:
+    there = _outside(used, frozenset(used) - tiers)
+    if there:
+        message = (
+            f"{amount(sum(there.values()))} of its {amount(sum(used.values()))} of memory are in"
+            f" {nodes(there)} without CPUs, beside its own in {nodes(home)}"
+        )
+        yield Reason(code="memory-tiered", message=message)
+
+
+def _outside(used: Mapping[Node, int], those: frozenset[Node]) -> Mapping[Node, int]:
+    """The bytes by node outside of those, nothing where they are too few to count."""
+    away = {node: size for node, size in used.items() if size and node not in those}
     size = sum(away.values())
     return away if size >= max(LEAST, SHARE * sum(used.values())) else {}
 

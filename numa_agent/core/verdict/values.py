@@ -43,6 +43,7 @@ CODES = {
     "memory-unseen": (Aspect.MEMORY, Alignment.UNKNOWN),
     "memory-remote": (Aspect.MEMORY, Alignment.REMOTE),
     "memory-split": (Aspect.MEMORY, Alignment.SPLIT),
+    "memory-tiered": (Aspect.MEMORY, None),
     "cache-remote": (Aspect.MEMORY, None),
     "devices-unseen": (Aspect.DEVICES, Alignment.UNKNOWN),
     "device-place-unknown": (Aspect.DEVICES, Alignment.UNKNOWN),
@@ -117,12 +118,19 @@ class Verdict:
     def kept(self) -> bool:
         """Whether it has exactly the CPUs decided, in one node, and nothing was found elsewhere.
 
-        Memory and devices whose place isn't known don't count against it.
+        Memory and devices whose place isn't known don't count against it, nor does memory that is
+        elsewhere as it was decided.
         """
-        found = {(each.about, each.leads_to) for each in self.reasons}
+        found = {(each.about, each.leads_to) for each in self.reasons if not _wanted(each)}
         bad = {Alignment.SPLIT, Alignment.REMOTE}
         return (
             self.effective == self.decided
             and (Aspect.CPUS, Alignment.UNKNOWN) not in found
             and not any(leads_to in bad for _, leads_to in found)
         )
+
+
+def _wanted(reason: Reason) -> bool:
+    """Whether memory is elsewhere since whoever decides wanted it there."""
+    cause = reason.cause
+    return reason.about is Aspect.MEMORY and cause is not None and cause.code == AS_DECIDED

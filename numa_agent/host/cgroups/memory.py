@@ -6,12 +6,20 @@ only where there is none, since the kernel walks every page table to answer
 """
 
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from numa_agent.core.cgroups import Version
-from numa_agent.core.memory_use import MemoryUse, parse_numa_maps, parse_v1, parse_v2, together
-from numa_agent.host.cgroups.folder import names_of, opened, read_file
+from numa_agent.core.memory_use import (
+    HUGETLB_FILES,
+    MemoryUse,
+    parse_numa_maps,
+    parse_v1,
+    parse_v2,
+    together,
+    with_hugepages,
+)
+from numa_agent.host.cgroups.folder import Folder, names_of, opened, read_file
 from numa_agent.host.cgroups.hierarchies import MEMORY, controller_base
 from numa_agent.host.cgroups.mount import Mount
 from numa_agent.host.cgroups.tasks import processes_of, same_namespace
@@ -19,9 +27,11 @@ from numa_agent.host.cgroups.tasks import processes_of, same_namespace
 MAX_PROCESSES = 64
 """Processes of one cgroup whose page tables are read."""
 
+MAPS_LIMIT = 1 << 22
+"""Bytes of one process's page tables; a longer text isn't read."""
+
 _STAT = "memory.numa_stat"
 _LIMIT = 1 << 16
-_MAPS_LIMIT = 1 << 22
 
 
 def read_memory(mount: Mount, host_root: Path, path: str) -> MemoryUse | None:
@@ -37,9 +47,18 @@ def read_memory(mount: Mount, host_root: Path, path: str) -> MemoryUse | None:
             lines = folder.lines(_STAT, _LIMIT)
         except FileNotFoundError:
             return None
-    if mount.version is Version.V2:
-        return parse_v2(lines)
+        if mount.version is Version.V2:
+            return with_hugepages(parse_v2(lines), _hugepages(folder))
     return parse_v1(lines, os.sysconf("SC_PAGE_SIZE"))
+
+
+def _hugepages(folder: Folder) -> Iterator[list[bytes]]:
+    """The account of each size of hugepages that there is one of."""
+    for name in HUGETLB_FILES:
+        try:
+            yield folder.lines(name, _LIMIT)
+        except FileNotFoundError:
+            continue
 
 
 def read_maps(mount: Mount, proc: Path, paths: Iterable[str]) -> MemoryUse | None:
@@ -56,14 +75,14 @@ def read_maps(mount: Mount, proc: Path, paths: Iterable[str]) -> MemoryUse | Non
     found = []
     for process in processes:
         try:
-            text = read_file(proc / str(process) / "numa_maps", _MAPS_LIMIT + 1)
+            text = read_file(proc / str(process) / "numa_maps", MAPS_LIMIT + 1)
         except (FileNotFoundError, ProcessLookupError):
             if (proc / str(process)).exists():
                 return None  # a kernel without NUMA
             continue
         except OSError:
             return None  # somebody else's process
-        if len(text) > _MAPS_LIMIT:
+        if len(text) > MAPS_LIMIT:
             return None
         found.append(parse_numa_maps(text.splitlines()))
     return together(found)

@@ -16,7 +16,6 @@ from numa_agent.core.memory_use import MemoryUse
 from numa_agent.core.pods import Pod, QosClass
 from numa_agent.host.cgroups.device_files import read_allowed_devices, read_open_devices
 from numa_agent.host.cgroups.errors import (
-    CgroupError,
     GoneError,
     NeverWrittenError,
     ReadOnlyError,
@@ -178,7 +177,7 @@ class CpusetTree:
         """The CPUs' worth of time that a cgroup may use, None where it isn't bounded or told."""
         try:
             return read_quota(self.mount(), self._host_root, path)
-        except (OSError, CgroupError):
+        except (OSError, SourceError):
             return None
 
     def memory(self, path: str, leaves: Sequence[str] = ()) -> MemoryUse | None:
@@ -192,7 +191,7 @@ class CpusetTree:
                 found = read_maps(mount, self._host_root / PROC_DIR, leaves)
         except GoneError:
             return None
-        except (OSError, CgroupError, ValueError) as error:
+        except (OSError, SourceError, ValueError) as error:
             self._warn(f"{shown(path)}: where its memory is can't be read: {error}")
             return None
         return found
@@ -205,7 +204,7 @@ class CpusetTree:
             mount = self.mount()
             allowed = read_allowed_devices(mount, self._host_root, path)
             return allowed | read_open_devices(mount, self._host_root / PROC_DIR, leaves)
-        except (OSError, CgroupError):
+        except (OSError, SourceError):
             return frozenset()
 
     def lift_quota(self, path: str) -> None:

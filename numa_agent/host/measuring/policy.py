@@ -54,10 +54,14 @@ def move(address: int, length: int, node: int) -> None:
     """Have the kernel move a range's pages to a node, as far as it can.
 
     Other than for a page that isn't there yet it makes room, by dropping files' pages, and kills
-    nobody where there is none (__GFP_RETRY_MAYFAIL, mm/mempolicy.c).
+    nobody where there is none (__GFP_RETRY_MAYFAIL, mm/mempolicy.c). The range is preferred again
+    afterwards: a page that comes back from swap would have it kill.
     """
     with suppress(OSError):
-        call("mbind", address, length, _BIND, _mask([node]), _NODES + 1, _MOVE)
+        try:
+            call("mbind", address, length, _BIND, _mask([node]), _NODES + 1, _MOVE)
+        finally:
+            call("mbind", address, length, _PREFERRED, _mask([node]), _NODES + 1, 0)
 
 
 def page_nodes(address: int, length: int) -> Counter[int]:
@@ -81,16 +85,18 @@ def page_nodes(address: int, length: int) -> Counter[int]:
 
 @contextmanager
 def placed(cpus: CpuSet, mem: int | None) -> Iterator[None]:
-    """Have what is started in this block run on these CPUs, with memory of this node alone.
+    """Have what is started in this block run on these CPUs, with memory of this node.
 
-    None leaves memory as it is. What a process starts inherits both; this thread has its own again
-    at the end. Raises SourceError where the kernel refuses either.
+    None leaves memory as it is. As in `prefer`, the kernel takes other memory where the node has
+    no more: for a bound process it would rather kill one, of another pod as well (mm/oom_kill.c).
+    What a process starts inherits both; this thread has its own again at the end. Raises
+    SourceError where the kernel refuses either.
     """
     before = os.sched_getaffinity(0)
     policy = _own_policy() if mem is not None else None
     try:
         if mem is not None:
-            _set_policy(_BIND, _mask([mem]))
+            _set_policy(_PREFERRED, _mask([mem]))
         _run_on(cpus)
         yield
     finally:

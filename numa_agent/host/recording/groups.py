@@ -19,6 +19,7 @@ from numa_agent.host.cgroups.layout import Parts as Levels
 from numa_agent.host.cgroups.layout import container_id, layouts, layouts_below, root_names
 from numa_agent.host.cgroups.mount import find_mount
 from numa_agent.host.cgroups.reading import MAX_DEPTH, MAX_NESTED
+from numa_agent.host.recording.account import account_of
 from numa_agent.host.recording.plain import LeftOutError
 from numa_agent.host.recording.spots import Finds, FoundFile, FoundFolder, Spot, spot_of
 from numa_agent.host.recording.tasks import find_tasks
@@ -73,7 +74,7 @@ def find_groups(finds: Finds, host_root: Path, cgroup_root: str) -> None:
     if mount.version is Version.V1:
         for names, files in _OTHERS:
             _other(finds, names, files, cgroup_root)
-    find_tasks(finds, walk.lists)
+    find_tasks(finds, walk.containers, account_of(finds.tree, mount, host_root, real))
 
 
 def _without_hierarchy(finds: Finds) -> None:
@@ -104,7 +105,8 @@ class _Walk:
         self._finds = finds
         self._files = files
         self._seen: set[Parts] = set()
-        self.lists: list[Parts] = []
+        self.containers: list[list[Parts]] = []
+        """Of each container its cgroup and those in it."""
 
     def all(self, spot: Spot, real: Parts, cgroup_root: str) -> None:
         self._group(spot, real, self._files.top)
@@ -151,9 +153,10 @@ class _Walk:
             of_pod = in_pod or groups.is_pod(name)
             self._group(below, there, self._files.pod if of_pod else self._files.above)
             is_container = inner is None and container_id(name) is not None
-            if is_container or inner is not None:
-                self.lists.append(there)
+            if inner is not None:
+                self.containers[-1].append(there)
             if is_container:
+                self.containers.append([there])
                 self._below(below, there, MAX_DEPTH, [0], in_pod=of_pod)
             else:
                 self._below(below, there, depth - 1, inner, in_pod=of_pod)

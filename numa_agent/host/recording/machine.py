@@ -16,6 +16,7 @@ from numa_agent.config import (
 from numa_agent.core.recording import contents, rules
 from numa_agent.core.recording.contents import Content
 from numa_agent.core.recording.rules import Entry, File, Folder, Link, Mark
+from numa_agent.host.cgroups.memory import MAPS_LIMIT
 from numa_agent.host.recording.plain import LeftOutError
 from numa_agent.host.recording.spots import Finds, FoundFile, FoundFolder, FoundLink, Spot, spot_of
 from numa_agent.host.recording.tree import Parts
@@ -41,6 +42,8 @@ FILES: Mapping[str, Content] = {
 
 def limit_of(form: Content) -> int:
     """The most bytes of a file: procfs has some long ones."""
+    if form is contents.numa_maps:
+        return MAPS_LIMIT
     return _LARGE if form in {contents.cpu_info, contents.memory} else SMALL
 
 

@@ -22,7 +22,7 @@ REPLAYED = {
 NOT_REPLAYED = {
     *("hostRoot", "liveRoot", "nodeName", "kubeconfig", "kubeletConfigDir", "takeover"),
     *("metrics", "metricsTlsCert", "metricsTlsKey", "metricsAuth", "metricsContainers"),
-    *("events", "passSeconds", "lockFile", "logFormat"),
+    *("events", "passSeconds", "verifySeconds", "lockFile", "logFormat"),
 }
 """What is only of this node, or changes nothing in what a pass makes of it."""
 

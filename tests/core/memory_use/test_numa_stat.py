@@ -2,7 +2,14 @@
 
 import pytest
 
-from numa_agent.core.memory_use import MemorySource, parse_numa_maps, parse_v1, parse_v2, together
+from numa_agent.core.memory_use import (
+    MemorySource,
+    parse_numa_maps,
+    parse_v1,
+    parse_v2,
+    together,
+    with_hugepages,
+)
 
 # Printed by Linux 6.1 for a container that touched 32 MiB of its own and 4 MiB of /dev/shm.
 V2 = b"""anon N0=33628160 N1=0
@@ -40,6 +47,36 @@ def test_v1_without_its_hierarchy_is_the_cgroup_s_own() -> None:
     assert parse_v1(lines, 65536).own == {0: 8207 * 65536, 1: 0}
 
 
+def test_v1_has_locked_memory_on_a_list_of_its_own() -> None:
+    # Of a process that has locked all that it has (mlockall(2)) the other lists are empty.
+    text = (
+        b"total=5 N0=1 N1=4\nfile=0 N0=0 N1=0\nanon=0 N0=0 N1=0\nunevictable=5 N0=1 N1=4\n"
+        b"hierarchical_anon=2 N0=2 N1=0\nhierarchical_file=0 N0=0 N1=0\n"
+        b"hierarchical_unevictable=9 N0=1 N1=8"
+    )
+    assert parse_v1(text.split(b"\n"), 4096).own == {0: 3 * 4096, 1: 8 * 4096}
+    assert parse_v1(text.split(b"\n")[:4], 4096).own == {0: 4096, 1: 4 * 4096}
+
+
+def test_hugepages_are_in_files_of_their_own_by_size() -> None:
+    use = parse_v2(V2.split(b"\n"))
+    assert not use.hugepages
+    files = [[b"total=2097152 N0=0 N1=2097152"], [b"total=0 N0=0 N1=0"]]
+    more = with_hugepages(use, files)
+    assert (more.own, more.cache) == ({0: 33628160 + 4194304, 1: 2097152}, use.cache)
+    assert more.hugepages
+    assert with_hugepages(use, []) == use
+    both = together([more, use])
+    assert both is not None
+    assert not both.hugepages
+
+
+@pytest.mark.parametrize("text", [b"", b"2097152", b"total=2097152 N0=x", b"other=0 N0=0"])
+def test_a_damaged_file_of_hugepages_is_refused(text: bytes) -> None:
+    with pytest.raises(ValueError, match=r"numa_stat|number for each node"):
+        with_hugepages(parse_v2(V2.split(b"\n")), [text.split(b"\n")])
+
+
 @pytest.mark.parametrize(
     "text",
     [b"", b"anon", b"anon N0=1", b"anon N0=x\nfile N0=1", b"file N0=1", b"anon N0=-1\nfile"],
@@ -58,10 +95,15 @@ def test_a_page_table_s_files_are_nobody_s_own_but_shared_memory_is() -> None:
         b"7f30 bind:0 anon=2 dirty=2 N0=2 kernelpagesize_kB=2048",
         b"7f40 default file=/dev/shm/nccl-1 dirty=8 N0=8 kernelpagesize_kB=4",
         b"7f50 default file=/memfd:x\\040(deleted) dirty=4 N1=4 kernelpagesize_kB=4",
+        b"7f60 default file=/dev/hugepages/rtemap_0 huge dirty=3 N1=3 kernelpagesize_kB=2048",
+        b"7f70 default file=/anon_hugepage\\040(deleted) huge anon=1 dirty=1 N1=1"
+        b" kernelpagesize_kB=1048576",
         b"7ffd default",
     ]
     use = parse_numa_maps(lines)
-    assert use.own == {0: (2 * 2048 + 8 * 4) * 1024, 1: (16 + 4) * 4096}
+    huge = (3 << 21) + (1 << 30)
+    assert use.own == {0: (2 * 2048 + 8 * 4) * 1024, 1: (16 + 4) * 4096 + huge}
+    assert use.hugepages
     assert use.cache == {0: 22 * 4096, 1: 20 * 4096}
     assert use.source is MemorySource.MAPS
 

@@ -28,6 +28,8 @@ WHOLE: list[tuple[Content, bytes]] = [
     (contents.namespaces, b"NSpid:\t1\t7\n"),
     (contents.gpu_node, b"Node: 3\n"),
     (contents.populated, b"populated 1\n"),
+    (contents.numa_stat, b"anon N0=8192 N1=0\nfile N0=4096 N1=4096\n"),
+    (contents.numa_stat, b"total=2097152 N0=0 N1=2097152\n"),
     (contents.controllers, b"cpuset cpu io memory pids\n"),
 ]
 REDUCED: list[tuple[Content, bytes, bytes]] = [
@@ -43,6 +45,16 @@ REDUCED: list[tuple[Content, bytes, bytes]] = [
     (contents.controllers, b"cpuset acme\n", b"cpuset\n"),
     (contents.populated, b"populated 0\nfrozen 0\n", b"populated 0\n"),
     (contents.gpu_node, b"Status: acme\nNode: 3\n", b"Node: 3\n"),
+    (
+        contents.numa_maps,
+        b"7f60 default file=/dev/hugepages/acme huge dirty=3 N1=3 kernelpagesize_kB=2048\n",
+        b"0 default file=/ huge dirty=3 N1=3 kernelpagesize_kB=2048\n",
+    ),
+    (
+        contents.numa_maps,
+        b"7f60 bind:0 file=/usr/lib/huge mapped=3 N1=3 kernelpagesize_kB=4\n",
+        b"0 default file=/ N1=3 kernelpagesize_kB=4\n",
+    ),
     (
         contents.driver_version,
         b"NVRM version: NVIDIA UNIX x86_64 Kernel Module  535.104.05  Sat (acme)\nGCC: acme\n",

@@ -63,6 +63,13 @@ def test_devices_that_were_not_seen_matter_where_there_are_any() -> None:
     assert verdict(NEAR, NEAR, rdma, **unseen).alignment is Alignment.UNKNOWN
 
 
+def test_devices_that_were_not_seen_matter_where_its_spec_asks_for_some() -> None:
+    # The machine's map needn't know of what kubelet gives.
+    found = verdict(NEAR, NEAR, devices_unseen="kubelet didn't answer", devices_asked=True)
+    assert (found.alignment, found.reasons[0].code) == (Alignment.UNKNOWN, "devices-unseen")
+    assert verdict(NEAR, NEAR, devices_asked=True).alignment is Alignment.ALIGNED
+
+
 @pytest.mark.parametrize(
     ("more", "cause"),
     [

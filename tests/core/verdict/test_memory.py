@@ -7,6 +7,7 @@ import pytest
 
 from numa_agent.core.verdict import Alignment, Verdict
 from tests.machine_tree import TWO_NODES, cpus, machine, numa_node
+from tests.serve.reports import gpu
 from tests.verdicts import device, memory, verdict
 
 NEAR = cpus("0-3")
@@ -80,6 +81,65 @@ def test_a_gpus_own_memory_is_beside_whoever_holds_the_gpu() -> None:
     assert held.alignment is Alignment.ALIGNED
     other = verdict(NEAR, NEAR, hopper, memory=memory({0: 64, 1: 4096}))
     assert other.alignment is Alignment.REMOTE
+
+
+HOPPER = replace(
+    machine(
+        numa_node(0, "0-3"),
+        numa_node(1, "4-7"),
+        numa_node(2, "", near=(0,)),
+        numa_node(3, "", near=(1,)),
+        numa_node(4, "", near=(0, 1)),
+        numa_node(5, "", near=(0,)),
+    ),
+    gpus=(replace(gpu("0000:01:00.0"), memory_node=5),),
+)
+"""Two nodes with CPUs, a tier of memory beside each and one beside both, and a GPU's memory."""
+
+
+@pytest.mark.parametrize(
+    ("own", "more", "alignment", "code"),
+    [
+        ({0: 64, 2: 4096}, {}, Alignment.ALIGNED, "memory-tiered"),
+        ({2: 4096}, {}, Alignment.ALIGNED, "memory-tiered"),
+        ({0: 4096, 2: 15}, {}, Alignment.ALIGNED, "aligned"),
+        ({0: 64, 3: 4096}, {}, Alignment.REMOTE, "memory-remote"),
+        ({0: 64, 4: 4096}, {}, Alignment.REMOTE, "memory-remote"),
+        ({0: 64, 1: 64, 2: 64}, {}, Alignment.SPLIT, "memory-tiered"),
+        ({0: 64, 5: 4096}, {}, Alignment.REMOTE, "memory-remote"),
+        ({0: 64, 5: 4096}, {"devices_unseen": "why"}, Alignment.UNKNOWN, "devices-unseen"),
+        ({0: 64, 1: 512, 5: 64}, {"devices_unseen": "why"}, Alignment.REMOTE, "memory-remote"),
+    ],
+)
+def test_memory_without_cpus_is_a_tier_of_the_cpus_nearest_to_it(
+    own: dict[int, int], more: Any, alignment: Alignment, code: str
+) -> None:
+    found = with_memory(own, topology=HOPPER, **more)
+    assert found.alignment is alignment
+    assert code in codes(found)
+    assert ("memory-tiered" in codes(found)) is (code == "memory-tiered")
+
+
+def test_a_tier_is_said_with_its_place_and_its_cache_is_near() -> None:
+    found = verdict(NEAR, NEAR, HOPPER, memory=memory({0: 64, 2: 192}, {2: 4096}))
+    assert found.notes == (
+        "192 MiB of its 256 MiB of memory are in node 2 without CPUs, beside its own in node 0",
+    )
+
+
+def test_hugepages_that_were_not_seen_are_unknown_beside_what_was() -> None:
+    found = with_memory({0: 64}, hugepages_unseen=True)
+    assert (found.alignment, codes(found)) == (Alignment.UNKNOWN, ["memory-unseen"])
+    bad = with_memory({1: 64}, hugepages_unseen=True)
+    assert (bad.alignment, codes(bad)) == (Alignment.REMOTE, ["memory-remote", "memory-unseen"])
+
+
+def test_memory_that_is_elsewhere_as_it_was_decided_is_no_fault() -> None:
+    own, wanted = {0: 64, 1: 64}, frozenset({0, 1})
+    assert with_memory(own, decided_mems=wanted).kept
+    assert not with_memory(own).kept
+    wide = cpus("0-7")
+    assert not verdict(wide, wide, memory=memory({0: 64})).kept
 
 
 def test_the_likely_cause_is_told_from_what_it_may_use_and_what_was_free() -> None:

@@ -13,8 +13,8 @@ from numa_agent.host.cgroups import CpusetTree, DriverMismatchError
 from numa_agent.host.cgroups.folder import open_mount
 from tests.host.cgroups.hierarchies import HASH, NOPREFIX, STATIC, UID_, Hierarchy
 from tests.host.cgroups.test_layout import DIRECTORIES, LEAVES
-from tests.host.test_reads_once import counted_opens
 from tests.machine_tree import CGROUP, container, container_id, cpus, pod, uid
+from tests.opens import counted_opens
 
 BURSTABLE = QosClass.BURSTABLE
 CID, SANDBOX = container_id(1), container_id(9)

@@ -13,49 +13,23 @@ from numa_agent.core.cgroups import Version
 from numa_agent.host.cgroups import CpusetTree, GoneError, RefusedError
 from numa_agent.host.cgroups.reading import sets_of
 from tests.machine_tree import container_id, cpus, pod, uid
+from tests.v1_cpuset import CPUSET, needs_v1_cpuset, process_in
 
-CPUSET = Path("/sys/fs/cgroup/cpuset")
 ROOT = f"numa-agent-test-cgroups-{os.getpid()}"
 POD = f"{ROOT}/kubepods/pod{uid(1)}"
 LEAF = f"{POD}/{container_id(1)}"
 INSIDE = f"{LEAF}/container"
 
 
-def _unfit() -> str | None:
-    if not (CPUSET / "cpuset.cpus").is_file():
-        return "no v1 cpuset hierarchy is mounted at /sys/fs/cgroup/cpuset"
-    if os.geteuid() != 0:
-        return "only root may make cgroups"
-    if (os.cpu_count() or 1) < 2:
-        return "one CPU can't be narrowed"
-    return None
-
-
-pytestmark = pytest.mark.skipif(_unfit() is not None, reason=_unfit() or "")
+pytestmark = needs_v1_cpuset
 
 
 @pytest.fixture
 def process() -> Iterator[subprocess.Popen[bytes]]:
     """A process in a cgroup inside a container's, below a cgroupRoot of ours."""
-    groups = [
-        CPUSET / ROOT,
-        CPUSET / ROOT / "kubepods",
-        *(CPUSET / p for p in (POD, LEAF, INSIDE)),
-    ]
-    for group in groups:
-        group.mkdir()
-        for name in ("cpuset.cpus", "cpuset.mems"):
-            (group / name).write_text((group.parent / name).read_text())
-    running = subprocess.Popen(["sleep", "300"])
-    try:
-        (groups[-1] / "cgroup.procs").write_text(str(running.pid))
+    groups = [ROOT, f"{ROOT}/kubepods", POD, LEAF, INSIDE]
+    with process_in([CPUSET / group for group in groups]) as running:
         yield running
-    finally:
-        running.kill()
-        running.wait(timeout=10)
-        for group in reversed(groups):
-            if group.is_dir():
-                group.rmdir()
 
 
 def test_a_pod_is_found_read_and_written_and_its_task_s_mask_follows(

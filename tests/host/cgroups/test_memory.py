@@ -38,6 +38,23 @@ def test_a_v2_cgroup_has_an_account(tmp_path: Path) -> None:
     assert use.source is MemorySource.CGROUP
 
 
+def test_hugepages_have_an_account_by_size_where_the_kernel_keeps_one(tmp_path: Path) -> None:
+    made = tree(tmp_path).file(f"{CGROUP}/{PATH}/memory.numa_stat", V2)
+    without = CpusetTree(tmp_path).memory(PATH)
+    assert without is not None
+    assert not without.hugepages
+    made.file(f"{CGROUP}/{PATH}/hugetlb.2MB.numa_stat", "total=4194304 N0=0 N1=4194304")
+    made.file(f"{CGROUP}/{PATH}/hugetlb.1GB.numa_stat", "total=1073741824 N0=1073741824 N1=0")
+    use = CpusetTree(tmp_path).memory(PATH)
+    assert use is not None
+    assert use.own == {0: 8192 + (1 << 30), 1: 4096 + (4 << 20)}
+    assert use.hugepages
+    told: list[str] = []
+    made.file(f"{CGROUP}/{PATH}/hugetlb.2MB.numa_stat", "4194304")
+    assert CpusetTree(tmp_path, warn=told.append).memory(PATH) is None
+    assert len(told) == 1
+
+
 def test_a_v1_cgroup_has_it_in_another_hierarchy_in_pages(tmp_path: Path) -> None:
     made = Tree(tmp_path).cgroup_v1("", "0-7").cgroup_v1(PATH, "0-7")
     made.files(f"{CGROUP}/memory/{PATH}", **{"memory.numa_stat": V1})

@@ -13,7 +13,7 @@ from numa_agent.core.errors import SourceError
 from numa_agent.host.measuring import placed
 from numa_agent.host.measuring.calls import NotAllowedError, call, refused
 from numa_agent.host.measuring.limits import read_mems
-from numa_agent.host.measuring.policy import page_nodes, prefer
+from numa_agent.host.measuring.policy import move, page_nodes, prefer
 from tests.host.measuring.able import needs_policy
 
 pytestmark = needs_policy
@@ -51,7 +51,7 @@ def test_what_is_started_in_the_block_has_the_cpus_and_the_memory_and_we_have_ou
     with placed(frozenset({CPU}), NODE):
         maps, status = shown("numa_maps"), shown("status")
     assert f"Cpus_allowed_list:\t{CPU}\n" in status
-    assert {line.split()[1] for line in maps.splitlines()} == {f"bind:{NODE}"}
+    assert {line.split()[1] for line in maps.splitlines()} == {f"prefer:{NODE}"}
     assert os.sched_getaffinity(0) == before
     assert {line.split()[1] for line in shown("numa_maps").splitlines()} == {"default"}
     assert f"Cpus_allowed_list:\t{cpulist.render(before)}\n" in shown("status")
@@ -66,7 +66,7 @@ def test_a_policy_of_before_comes_back() -> None:
     with placed(frozenset({CPU}), NODE):
         with placed(frozenset({CPU}), NODE):
             pass
-        assert f"bind:{NODE}" in shown("numa_maps")
+        assert f"prefer:{NODE}" in shown("numa_maps")
 
 
 def test_cpus_that_can_t_be_had_are_named_and_nothing_stays_changed() -> None:
@@ -82,7 +82,21 @@ def test_cpus_that_can_t_be_had_are_named_and_nothing_stays_changed() -> None:
     ):
         pytest.fail("it isn't begun")
     assert os.sched_getaffinity(0) == before
-    assert "bind" not in Path("/proc/self/numa_maps").read_text()
+    assert "prefer" not in Path("/proc/self/numa_maps").read_text()
+
+
+def test_what_was_moved_is_preferred_and_not_bound_afterwards() -> None:
+    size = PAGES * mmap.PAGESIZE
+    with mmap.mmap(-1, size, mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS) as buffer:
+        address = ctypes.addressof(ctypes.c_char.from_buffer(buffer))
+        buffer.write(b"\1" * size)
+        move(address, size, NODE)
+        assert page_nodes(address, size) == {NODE: PAGES}
+        policies = {
+            line.split()[1] for line in Path("/proc/self/numa_maps").read_text().splitlines()
+        }
+    assert f"prefer:{NODE}" in policies
+    assert f"bind:{NODE}" not in policies
 
 
 def test_a_call_that_there_is_not_is_refused_in_words_that_help() -> None:

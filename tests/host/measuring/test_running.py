@@ -139,7 +139,12 @@ def sent_when_ready(said: Said, number: int) -> threading.Thread:
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP])
-def test_a_signal_to_us_reaches_the_command_and_ends_the_trial(said: Said, number: int) -> None:
+def test_a_signal_to_us_reaches_the_command_and_ends_the_trial(
+    said: Said, number: int, request: pytest.FixtureRequest
+) -> None:
+    # nohup has us ignore one of them, which then isn't passed on.
+    before = signal.signal(number, signal.SIG_DFL)
+    request.addfinalizer(lambda: signal.signal(number, before))
     with said.runner(sys.executable, "-c", WAITS) as runner, runner.passing_signals():
         runner.start()
         thread = sent_when_ready(said, number)

@@ -26,8 +26,9 @@ LOG = Path("/tmp/log")
 
 SHOWN = """\
 import json, mmap, sys
-memory = mmap.mmap(-1, 8 << 20, mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
-memory.write(b"x" * len(memory))
+memory = mmap.mmap(-1, int(sys.argv[1]) << 20, mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
+for _ in range(len(memory) >> 20):
+    memory.write(b"x" * (1 << 20))
 status = dict(line.split(":", 1) for line in open("/proc/self/status"))
 pages = {}
 for line in open("/proc/self/numa_maps"):
@@ -53,6 +54,7 @@ def main() -> None:
             "command": _command(),
             "refused": _refused(),
             "memory_far": _command("--far", "2"),
+            "spilled": _spilled(),
             "failing": _measure("--runs", "1", "-o", "json", "--", "sh", "-c", "exit 3"),
             "stopped": _stopped(),
             "confined": _confined("1", "0"),
@@ -151,13 +153,27 @@ def _refused() -> dict[str, Any]:
     return {"code": done.returncode, "err": done.stderr, "ran": Path("/tmp/ran").exists()}
 
 
-def _command(*words: str) -> dict[str, Any]:
-    """A command that prints where it runs and where its memory is."""
+def _command(*words: str, mib: int = 8) -> dict[str, Any]:
+    """A command that prints where it runs and where its memory is, for which there is room."""
+    Path("/proc/sys/vm/drop_caches").write_text("3")
     LOG.unlink(missing_ok=True)
-    command = ["--", sys.executable, "-c", SHOWN]
+    command = ["--", sys.executable, "-c", SHOWN, str(mib)]
     answer = _measure("--runs", "1", "-o", "json", "--log", str(LOG), *words, *command)
     answer["log"] = [json.loads(line) for line in LOG.read_text().splitlines()]
     return answer
+
+
+def _spilled() -> dict[str, Any]:
+    """A command with more memory than node 2 has, beside what the kernel would kill first."""
+    with subprocess.Popen(["sleep", "600"]) as bystander:
+        try:
+            Path(f"/proc/{bystander.pid}/oom_score_adj").write_text("1000")
+            answer = _command("--far", "2", mib=264)
+            words = ["--", sys.executable, "-c", SHOWN, "264"]
+            table = _measure("--runs", "1", "--log", "/dev/null", "--far", "2", *words)
+            return {**answer, "table": table, "bystander": bystander.poll()}
+        finally:
+            bystander.kill()
 
 
 def _stopped() -> dict[str, Any]:

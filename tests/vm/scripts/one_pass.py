@@ -14,8 +14,7 @@ ASSIGNED = "5-6"
 
 def main() -> None:
     """Print what the kernel had before, what the passes reported, and what it has after."""
-    version = sys.argv[1]
-    leaves = [_v2_leaf()] if version == "v2" else [_v1_leaf(), _v1_memory()]
+    leaves = leaves_of(sys.argv[1])
     leaf = leaves[0]
     folder = live_folder.lay(Path("/tmp/machine"), cpuset=ASSIGNED)
     with sleeper() as pid:
@@ -39,6 +38,11 @@ def main() -> None:
 
 def _pass(folder: Path) -> dict[str, object]:
     return to_json(live_folder.take_pass(folder))
+
+
+def leaves_of(version: str) -> list[Path]:
+    """The container's cgroups in this version's hierarchies, that with its CPUs first."""
+    return [_v2_leaf()] if version == "v2" else [_v1_leaf(), _v1_memory()]
 
 
 def _v2_leaf() -> Path:

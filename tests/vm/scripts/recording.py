@@ -6,6 +6,7 @@ import json
 import shutil
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 from numa_agent.cli import main as command_line
@@ -13,7 +14,7 @@ from numa_agent.core.report import to_json
 from tests import live_folder
 from tests.recording.replay import COMMANDS, FINGERPRINT, mapped_back, record
 from tests.vm.scripts.attempt import sleeper
-from tests.vm.scripts.one_pass import ASSIGNED, _v1_leaf, _v2_leaf
+from tests.vm.scripts.one_pass import ASSIGNED, leaves_of
 
 ROOT = Path("/tmp/machine")
 ONCE = ("run", "--once", "-o", "json")
@@ -21,10 +22,12 @@ ONCE = ("run", "--once", "-o", "json")
 
 def main() -> None:
     """Print the answers of the machine and, names mapped back, of its recording."""
-    leaf = _v2_leaf() if sys.argv[1] == "v2" else _v1_leaf()
+    leaves = leaves_of(sys.argv[1])
     lay()
     with sleeper() as pid:
-        (leaf / "cgroup.procs").write_text(str(pid))
+        wait_for_rest(pid)
+        for leaf in leaves:
+            (leaf / "cgroup.procs").write_text(str(pid))
         live_folder.take_pass(ROOT)
         kept, hidden = (
             record(ROOT, Path("/tmp") / str(keep), keep_names=keep) for keep in (True, False)
@@ -45,6 +48,19 @@ def main() -> None:
     }
     left_out = {**kept.left_out, **hidden.left_out}
     json.dump({"answers": found, "named": names, "left_out": left_out}, sys.stdout)
+
+
+def wait_for_rest(pid: int) -> None:
+    """Wait until a process takes no more memory, so that each look at it sees as much."""
+    before = None
+    for _ in range(100):
+        fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+        state, faults = fields[0], fields[7]
+        if state == "S" and faults == before:
+            return
+        before = faults
+        time.sleep(0.1)
+    raise TimeoutError(f"process {pid} doesn't come to rest")
 
 
 def lay() -> None:

@@ -3,20 +3,21 @@
 import ctypes
 import os
 import struct
+from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 
-_IN_OPEN, _IN_ISDIR, _OVERFLOW = 0x20, 0x40000000, 0x4000
+_IN_CLOSE_NOWRITE, _IN_OPEN, _IN_ISDIR, _OVERFLOW = 0x10, 0x20, 0x40000000, 0x4000
 _EVENT = struct.Struct("iIII")
 
 
 @contextmanager
-def opened_files(root: Path) -> Iterator[set[str]]:
-    """The paths below a folder of the files opened in it; filled when the block ends."""
-    opened: set[str] = set()
+def counted_opens(root: Path) -> Iterator[Counter[str]]:
+    """How often each file below a folder was opened, by its path; filled when the block ends."""
+    opens: Counter[str] = Counter()
     libc = ctypes.CDLL(None, use_errno=True)
     queue = libc.inotify_init1(os.O_NONBLOCK | os.O_CLOEXEC)
     if queue < 0:
@@ -24,11 +25,13 @@ def opened_files(root: Path) -> Iterator[set[str]]:
     folders: dict[int, str] = {}
     try:
         for folder, _, _ in os.walk(root):
-            watch = libc.inotify_add_watch(queue, os.fsencode(folder), _IN_OPEN)
+            # Closing is watched too: without it between, equal events in a row become one.
+            mask = _IN_OPEN | _IN_CLOSE_NOWRITE
+            watch = libc.inotify_add_watch(queue, os.fsencode(folder), mask)
             assert watch > 0, os.strerror(ctypes.get_errno())
             folders[watch] = os.path.relpath(folder, root)
-        yield opened
-        opened |= set(_opened(queue, folders))
+        yield opens
+        opens.update(_opened(queue, folders))
     finally:
         os.close(queue)
 
