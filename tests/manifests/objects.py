@@ -67,10 +67,14 @@ def path_of(manifest: Json) -> str:
 
 
 def apply(plane: ControlPlane, objects: Iterable[Json]) -> None:
-    """Apply as `kubectl apply --server-side` does, with strict validation, Namespaces first."""
+    """Apply as `kubectl apply --server-side` does, with strict validation, Namespaces first.
+
+    With `pytest -s` it says what it applied, as kubectl does.
+    """
     for each in sorted(objects, key=lambda each: each["kind"] != "Namespace"):
         query = "fieldManager=kubectl&fieldValidation=Strict&force=true"
         plane.ask("PATCH", f"{path_of(each)}?{query}", each, content_type=APPLY)
+        print(f"{each['kind'].lower()}/{each['metadata']['name']} serverside-applied")
 
 
 def containers(daemon_set: Json) -> Sequence[Json]:

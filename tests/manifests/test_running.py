@@ -33,8 +33,11 @@ def test_from_apply_to_published(installed: Installed) -> None:
     with installed.running() as process:
         zones = installed.zones()
         for probe in ("startupProbe", "livenessProbe", "readinessProbe"):
-            settled(probe, answers(installed, installed.agent[probe]["httpGet"]["path"]))
+            path = installed.agent[probe]["httpGet"]["path"]
+            settled(probe, answers(installed, path))
+            print(f"{probe}: GET {path}: 200")
         memory = resident_mebibytes(process.pid)
+        print(f"noderesourcetopology: {len(zones)} zones; resident memory: {memory} MiB")
     nodes = sorted(
         int(path.name.removeprefix("node"))
         for path in Path("/sys/devices/system/node").glob("node[0-9]*")
