@@ -48,7 +48,8 @@ SCENES = {
     "source": Scene(
         before=faults.memory_bound,
         then=faults.broken("answers/podresources.json"),
-        fires=fires("SourceFailing", "SourceOld"),
+        # Which devices a container holds isn't known then, and so not whether it is aligned.
+        fires=fires("SourceFailing", "SourceOld", "ContainersMisaligned"),
     ),
     "kubelet-state": Scene(
         before=faults.memory_bound,
