@@ -21,8 +21,10 @@ BINDING_SECONDS = 10.0
 
 
 def own_cpus(number: int, turn: int = 0) -> str:
-    """The CPUs of a pod with its own, one of two sets by turns."""
-    first = 1 + number * 16 + turn % 2 * 8
+    """The CPUs of a pod with its own, one of two sets by turns; those of its GPU's node."""
+    # The siblings of node 0's CPUs come between those of node 1's, and GPU 7 is in node 1.
+    place = {7: 11, 11: 7}.get(number, number)
+    first = 1 + place * 16 + turn % 2 * 8
     return f"{first}-{first + 6}"
 
 
