@@ -3,13 +3,16 @@
 import json
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 import pytest
 
 from numa_agent.agent.binding import Planned
 from numa_agent.agent.measuring import Around
-from numa_agent.agent.proving import Standing, prove
+from numa_agent.agent.proving import Standing, around_of, prove
 from numa_agent.agent.quotas import lift_quotas
+from numa_agent.agent.reading import Reading
+from numa_agent.agent.sources import Readings
 from numa_agent.core.cgroups import (
     ContainerGroups,
     File,
@@ -22,7 +25,8 @@ from numa_agent.core.cgroups import (
 from numa_agent.core.cpusets import Inputs, Options, desired
 from numa_agent.core.decision import decide
 from numa_agent.core.errors import GoneError, SourceError
-from numa_agent.core.holding import Holders
+from numa_agent.core.grants import ContainerGrant, DeviceGrant, PodResources
+from numa_agent.core.holding import Held, Holders
 from numa_agent.core.memory_use import MemoryUse
 from numa_agent.core.pods import Pod
 from numa_agent.core.report import Proof
@@ -318,3 +322,61 @@ def test_what_stands_of_a_container_that_has_gone_is_forgotten() -> None:
     gone = replace(ASSIGNED, containers=())
     prove(cpusets, planned_for(cpusets, gone), AROUND, (), [], standing=standing)
     assert standing._by_id == {}
+
+
+def test_an_old_answer_of_kubelet_is_of_nobody() -> None:
+    # A pod made anew under its name would be judged by its predecessor's devices.
+    def asked_of(error: str | None) -> Held:
+        grant = ContainerGrant(
+            namespace=ASSIGNED.namespace,
+            pod=ASSIGNED.name,
+            container=ASSIGNED.containers[0].name,
+            cpus=cpus(""),
+            devices=(DeviceGrant(resource="example.com/gpu", ids=("7",), nodes=(1,)),),
+            memory=(),
+            dynamic=(),
+        )
+        pods = frozenset({(ASSIGNED.namespace, ASSIGNED.name)})
+        known = PodResources(pods=pods, containers=(grant,), offer=None)
+        reading = Reading(
+            source="podresources",
+            values=(known,),
+            error=error,
+            age_seconds=0.0 if not error else 9.0,
+        )
+        nothing: Reading[Any] = Reading(source="x", values=(), error=None, age_seconds=None)
+        now = Readings(
+            topology=TWO_NODES,
+            cpu_state=nothing,
+            memory_state=nothing,
+            granted=reading,
+            settings=nothing,
+            pods=nothing,
+            node=nothing,
+            cpu_info=nothing,
+        )
+        return around_of(now, {}).holders.of(ASSIGNED, ASSIGNED.containers[0].name)
+
+    assert [each.id for each in asked_of(None).devices] == ["7"]
+    assert asked_of("no answer").devices == ()
+    assert asked_of("no answer").unseen == "no answer"
+
+
+def test_a_quota_that_is_nowhere_any_more_is_not_told_as_lifted() -> None:
+    cpusets = Cpusets(groups("0-3"), quotas={"kubepods/p1/c1": 2.0})
+    proofs = [proved(cpusets)]
+    cpusets.quotas.clear()
+    assert lift_quotas(cpusets, planned_for(cpusets), proofs, []) == ()
+
+
+def test_a_container_that_ended_keeps_no_quota_on_its_pod() -> None:
+    one = {"version": 1, "containers": {"c1": {"cpus": "0-3"}}}
+    ended = replace(container(2), name="setup", running=False)
+    of = replace(
+        pod(1, containers=(container(1), ended)),
+        annotations={"numa-agent.io/assignment": json.dumps(one)},
+    )
+    cpusets = Cpusets(groups("0-3"), quotas={"kubepods/p1": 4.0, "kubepods/p1/c1": 2.0})
+    planned = planned_for(cpusets, of)
+    lift_quotas(cpusets, planned, prove(cpusets, planned, AROUND, (), []), [])
+    assert cpusets.lifted == ["kubepods/p1", "kubepods/p1/c1"]

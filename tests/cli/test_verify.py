@@ -138,3 +138,38 @@ def test_a_pod_that_waits_is_told_where_there_is_room(
     status, printed = said("explain", "ml/evaluate-0", "--host-root", str(TWO_SOCKET))
     assert status == 0
     assert "gpu-0 node 0: fits" in printed
+
+
+def test_where_nothing_may_be_written_no_write_is_promised(
+    said: Callable[..., tuple[int, str]], tmp_path: Path
+) -> None:
+    copy = shutil.copytree(TWO_SOCKET, tmp_path / "machine", symlinks=True)
+    (copy / "var/lib/kubelet/cpu_manager_state").unlink()
+    config = copy / "var/lib/kubelet/config.yaml"
+    config.write_text(
+        config.read_text().replace("cpuManagerPolicy: none", "cpuManagerPolicy: static")
+    )
+    _, printed = said("explain", "ml/train-0", "--host-root", str(copy))
+    assert "nothing may be written: no CPU is given out" in printed
+    assert "its next pass makes these writes" not in printed
+
+
+def test_the_mirror_of_a_static_pod_is_never_told_to_be_deleted(
+    said: Callable[..., tuple[int, str]], tmp_path: Path
+) -> None:
+    machine = TWO_SOCKET.parent / "single-node"
+    copy = shutil.copytree(machine, tmp_path / "machine", symlinks=True)
+    pods = copy / "answers/pods.json"
+    listed = json.loads(pods.read_text())
+    (mirror,) = (
+        each
+        for each in listed["items"]
+        if "kubernetes.io/config.mirror" in each["metadata"].get("annotations", {})
+    )
+    annotations = mirror["metadata"]["annotations"]
+    annotations["numa-agent.io/assignment"] = '{"version": 1, "cpus": "4000"}'
+    pods.write_text(json.dumps(listed))
+    name = f"{mirror['metadata']['namespace']}/{mirror['metadata']['name']}"
+    _, printed = said("explain", name, "--host-root", str(copy))
+    assert "a static pod: move its file" in printed
+    assert "kubectl delete" not in printed

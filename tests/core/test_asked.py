@@ -9,6 +9,7 @@ from numa_agent.core.cpusets import Inputs, Options, desired
 from numa_agent.core.decision import decide
 from numa_agent.core.kubelet import CpuManagerState
 from numa_agent.core.pods import Pod
+from numa_agent.core.requests import Demand, Demands, Role
 from tests.machine_tree import TWO_NODES, cpus, pod, uid
 from tests.verdicts import device, memory, verdict
 
@@ -74,3 +75,10 @@ def test_a_wish_alone_is_met_by_what_is_in_one_node() -> None:
     wish = Asked(wishes=("x: SingleNUMANode",), single=True)
     assert fulfilled(verdict(None, cpus("0-3")), wish)
     assert not fulfilled(verdict(None, cpus("0-7")), wish)
+
+
+def test_a_container_for_debugging_asked_for_nothing() -> None:
+    demands = Demands(containers=(Demand(container="app", role=Role.APP, requests={}),))
+    own = pod(1, annotations={SPEC: '{"numaTopologyPolicy": "SingleNUMANode"}'})
+    assert not of(replace(own, demands=demands)).wishes
+    assert of(own).wishes

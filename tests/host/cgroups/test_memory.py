@@ -125,3 +125,12 @@ def test_a_v1_cgroup_lists_the_gpus_that_it_may_use(tmp_path: Path) -> None:
     listed = "c 195:3 rwm\nc 195:255 rw\nc 195:* m\nc 1:3 rwm\nb 195:4 rwm"
     made.files(f"{CGROUP}/devices/{PATH}", **{"devices.list": listed})
     assert CpusetTree(tmp_path).open_devices(PATH, []) == {"nvidia3"}
+
+
+def test_without_a_hierarchy_nothing_is_seen_and_nothing_raised(tmp_path: Path) -> None:
+    told: list[str] = []
+    found = CpusetTree(tmp_path, warn=told.append)
+    assert found.memory(PATH) is None
+    assert found.open_devices(PATH, [PATH]) == frozenset()
+    assert found.quota(PATH) is None
+    assert told
