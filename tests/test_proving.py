@@ -380,3 +380,41 @@ def test_a_container_that_ended_keeps_no_quota_on_its_pod() -> None:
     planned = planned_for(cpusets, of)
     lift_quotas(cpusets, planned, prove(cpusets, planned, AROUND, (), []), [])
     assert cpusets.lifted == ["kubepods/p1", "kubepods/p1/c1"]
+
+
+def test_a_sidecar_that_shares_is_judged_where_everybody_is_and_by_no_pass() -> None:
+    one = {"version": 1, "containers": {"c1": {"cpus": "0-3"}}}
+    of = replace(
+        pod(1, containers=(container(1), replace(container(2), name="sidecar"))),
+        annotations={"numa-agent.io/assignment": json.dumps(one)},
+    )
+    cpusets = Cpusets(groups("0-3", pods="0-7"))
+    planned = planned_for(cpusets, of)
+    (own,) = prove(cpusets, planned, AROUND, (), [])
+    assert (own.container.name, own.has_it) == ("c1", True)
+    names = [
+        (each.container.name, each.has_it)
+        for each in prove(cpusets, planned, AROUND, (), [], everyone=True)
+    ]
+    assert names == [("c1", True), ("sidecar", None)]
+
+
+def test_a_running_container_whose_id_cannot_be_used_is_unknown_and_not_left_out() -> None:
+    odd = replace(ASSIGNED, containers=(replace(container(1), id=None),))
+    cpusets = Cpusets(groups("0-3"))
+    (proof,) = prove(cpusets, planned_for(cpusets, odd), AROUND, (), [], everyone=True)
+    assert proof.verdict.alignment is Alignment.UNKNOWN
+    assert proof.has_it is False
+
+
+def test_what_kubelet_does_not_list_is_told_apart_from_what_it_did_not_answer() -> None:
+    demand = Demand(container="c1", role=Role.APP, requests={"koordinator.sh/gpu-core": 50})
+    of = replace(ASSIGNED, demands=Demands(containers=(demand,)))
+    nothing = PodResources(pods=frozenset({("shop", "p1")}), containers=(), offer=None)
+    cpusets = Cpusets(groups("0-3"))
+    for answer, cause in ((nothing, "not-in-podresources"), (None, None)):
+        around = Around(holders=Holders(TWO_NODES, answer, "nobody was asked"))
+        (proof,) = prove(cpusets, planned_for(cpusets, of), around, (), [])
+        (reason,) = proof.verdict.reasons
+        assert reason.code == "devices-unseen"
+        assert (None if reason.cause is None else reason.cause.code) == cause

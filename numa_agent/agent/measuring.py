@@ -75,6 +75,7 @@ def measure(
         ),
         devices=held.devices,
         devices_unseen=held.unseen,
+        devices_unlisted=held.unlisted,
         devices_asked=held.asked,
         tasks_unseen=found.unseen,
         cpu_quota=_quota(cpusets, groups, own),

@@ -38,7 +38,8 @@ def prove(
         if only is not None and pod.full_name != only:
             continue
         groups = observed.get(pod.uid)
-        ground = wanted, around.holders.of(pod, container.name), _sets(groups)
+        held = around.holders.of(pod, container.name)
+        ground = wanted, held, _sets(groups)
         proof = None if standing is None else standing.of(container, ground)
         if proof is None:
             found = measure(cpusets, planned, around, groups, (pod, container, wanted))
@@ -114,8 +115,9 @@ def _chosen(planned: Planned, *, everyone: bool) -> Iterator[tuple[Pod, Containe
         if pod.finished or not (everyone or pod.uid in own):
             continue
         for container in pod.containers:
-            if not container.running or container.id is None:
+            # One whose id can't be used has no cgroup that is known: it is unknown, not left out.
+            if not container.running or (container.id is None and not everyone):
                 continue
             wanted = asked(pod, container, planned.inputs, planned.desired)
-            if everyone or wanted.cpus is not None:
+            if everyone or (wanted.cpus is not None and not wanted.shares):
                 yield pod, container, wanted

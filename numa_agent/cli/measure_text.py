@@ -114,7 +114,10 @@ def _found(matrix: Matrix) -> Iterator[str]:
             case Gain.TOO_FEW:
                 yield f"{what}: {found.value:.2f} times, of too few rounds to tell from chance"
             case Gain.NONE:
-                yield f"{what} takes no longer than one of node {local}'s: no gain here"
+                yield (
+                    f"no gain here: {what} takes {times(found)} times as long as one of node"
+                    f" {local}'s, which chance or less than 1 % explains"
+                )
 
 
 def times(found: Ratio) -> str:

@@ -11,7 +11,7 @@ from numa_agent.core.cpulist import render
 from numa_agent.core.proof_json import proofs_json
 from numa_agent.core.report import Proof
 from numa_agent.core.topology import Topology
-from numa_agent.core.verdict import HeldDevice, Verdict, memory_by_node
+from numa_agent.core.verdict import Alignment, HeldDevice, Verdict, memory_by_node
 from numa_agent.wiring.verify import Verified, verify_once
 
 DESCRIPTION = """\
@@ -32,9 +32,10 @@ VERDICT is
   remote   it may run outside its CPUs, or its memory or devices are elsewhere
   unknown  something that it takes to say so wasn't seen
 
-ASKED is `has it` or `LACKS IT` for a container that asked for alignment or has CPUs decided for
-it, and `-` for any other. Exit code 1 when one lacks it, or when a source failed. Each reason, and
-what counts as elsewhere: docs/verdicts.md."""
+ASKED is for a container that asked for alignment or has CPUs decided for it: `has it`, `LACKS IT`,
+or `unknown` where nothing bad was seen and not all was; `-` for any other. Exit code 1 unless each
+of them has it, or when a source failed or a pod can't be read. Each reason, and what counts as
+elsewhere: docs/verdicts.md."""
 
 _HEAD = ("POD", "CONTAINER", "VERDICT", "ASKED", "CPUS", "MEMORY", "DEVICES")
 
@@ -58,17 +59,17 @@ def run(arguments: argparse.Namespace) -> int:
         json.dump(proofs_json(verified.proofs, verified.failures), sys.stdout, indent=2)
         print()
     else:
-        _print(verified)
+        _print(verified, arguments.pod)
     lacking = any(proof.has_it is False for proof in verified.proofs)
     return 1 if lacking or verified.failures or verified.planned is None else 0
 
 
-def _print(verified: Verified) -> None:
+def _print(verified: Verified, pod_name: str | None) -> None:
     if verified.planned is None:
         print("nothing can be verified: the pods or kubelet's CPUs are unknown")
         return
     if not verified.proofs:
-        print("no container runs here")
+        print("no container runs here" if pod_name is None else f"no container of {pod_name} runs")
         return
     rows = [_row(proof, verified.topology) for proof in verified.proofs]
     for line, proof in zip(table([_HEAD, *rows]), [None, *verified.proofs], strict=True):
@@ -87,17 +88,36 @@ def _row(proof: Proof, topology: Topology) -> Sequence[str]:
         proof.pod.full_name,
         proof.container.name,
         verdict.alignment.value,
-        {None: "-", True: "has it", False: "LACKS IT"}[proof.has_it],
+        _asked(proof),
         _cpus(verdict, topology),
         "not seen" if verdict.memory is None else memory_by_node(verdict.memory.own) or "none",
         _devices(verdict.devices),
     )
 
 
+def _asked(proof: Proof) -> str:
+    if proof.has_it is None:
+        return "-"
+    if proof.has_it:
+        return "has it"
+    return "unknown" if _not_told(proof) else "LACKS IT"
+
+
+def _not_told(proof: Proof) -> bool:
+    """Whether one that isn't shown to have its alignment isn't shown to lack it, either."""
+    verdict = proof.verdict
+    fewer = None not in (verdict.decided, verdict.effective) and (
+        verdict.decided != verdict.effective
+    )
+    return verdict.alignment is Alignment.UNKNOWN and not fewer
+
+
 def _cpus(verdict: Verdict, topology: Topology) -> str:
     if verdict.effective is None:
         return "not seen"
     nodes = render(topology.nodes_of(verdict.effective)) or "?"
+    if not verdict.effective:
+        return "none"
     return f"{render(verdict.effective)} (node {nodes})"
 
 
@@ -115,10 +135,12 @@ def _why(proof: Proof) -> Iterable[str]:
     return [str(each) for each in proof.verdict.reasons if each.code not in untold]
 
 
-def _summary(proofs: Iterable[Proof]) -> str:
+def _summary(proofs: Sequence[Proof]) -> str:
     found = [proof.has_it for proof in proofs]
+    untold = sum(proof.has_it is False and _not_told(proof) for proof in proofs)
     asked = len(found) - found.count(None)
     return (
         f"{len(found)} container{'s' if len(found) != 1 else ''}: {asked} asked for alignment,"
         f" {found.count(True)} of them {'has' if found.count(True) == 1 else 'have'} it"
+        + (f", of {untold} it isn't known" if untold else "")
     )

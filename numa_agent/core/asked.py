@@ -8,7 +8,7 @@ from numa_agent.core.cgroups import MemSet
 from numa_agent.core.cpulist import CpuSet
 from numa_agent.core.cpusets import Desired, Inputs, PodTarget
 from numa_agent.core.pods import Container, Pod
-from numa_agent.core.schedulers.ack_assignment import topology_specs
+from numa_agent.core.schedulers.ack_assignment import SCHEDULER, SWITCHED_ON, topology_specs
 from numa_agent.core.verdict import AS_DECIDED, Alignment, Verdict
 
 KUBELET = "kubelet's static CPU manager"
@@ -22,6 +22,9 @@ class Asked:
     `wishes` are the annotations that ask for alignment, with their words; `single` says whether
     one of them asks for a single node. `cpus` are the CPUs decided, None where it shares what is
     left, `mems` the memory nodes, empty where none were; `by` is who decided, "" where nobody did.
+    `shares` says that the CPUs are those left for all: it is in a pod that has some of its own, of
+    which none are its. `refused` is the code of why what was decided isn't followed, "" where it
+    is.
     """
 
     wishes: tuple[str, ...] = ()
@@ -29,11 +32,14 @@ class Asked:
     cpus: CpuSet | None = None
     mems: MemSet = frozenset()
     by: str = ""
+    shares: bool = False
+    refused: str = ""
 
     @property
     def alignment(self) -> bool:
         """Whether anybody asked for it."""
-        return bool(self.wishes) or self.cpus is not None
+        decided = self.cpus is not None and not self.shares
+        return decided or bool(self.wishes or self.refused)
 
 
 NOTHING = Asked()
@@ -45,14 +51,15 @@ def asked(pod: Pod, container: Container, inputs: Inputs, wanted: Desired) -> As
     single = any(_SINGLE in wish for wish in wishes)
     state = inputs.kubelet if inputs.kubelet_static else None
     given = {} if state is None else state.entries.get(pod.cgroup_uid, {})
-    if container.name in given:
+    if given.get(container.name):
         return Asked(wishes=wishes, single=single, cpus=given[container.name], by=KUBELET)
     said = inputs.decisions.get(pod.uid)
+    code = next((each.code for each in wanted.refusals if each.pod.uid == pod.uid), "")
     target = next((each for each in wanted.targets if each.pod.uid == pod.uid), None)
     if target is None or not isinstance(said, Assignment):
         # What is in force of an assignment whose words are refused now is kept.
         kept = target.cpus if target is not None and target.exclusive else None
-        return Asked(wishes=wishes, single=single, cpus=kept)
+        return Asked(wishes=wishes, single=single, cpus=kept, refused=code)
     placement = said.of(container.name)
     bound = target.exclusive or bool(placement.nodes)
     return Asked(
@@ -61,6 +68,8 @@ def asked(pod: Pod, container: Container, inputs: Inputs, wanted: Desired) -> As
         cpus=_cpus(target, container) if bound else None,
         mems=placement.mems or _mems(target, container) or frozenset(),
         by=said.source if placement.binds_cpus or placement.mems else "",
+        shares=bound and not placement.binds_cpus,
+        refused=code,
     )
 
 
@@ -76,7 +85,7 @@ def fulfilled(verdict: Verdict, wanted: Asked) -> bool:
     CPUs, memory or devices in several nodes are what was asked for where they were decided so, and
     no single node was asked for.
     """
-    if wanted.cpus is not None and verdict.effective != wanted.cpus:
+    if wanted.refused or (wanted.cpus is not None and verdict.effective != wanted.cpus):
         return False
     if verdict.alignment is Alignment.ALIGNED:
         return True
@@ -93,12 +102,14 @@ def _wishes(pod: Pod, container: Container) -> Iterator[str]:
     if specified and container.name not in specified:
         return  # an ephemeral one, which asked for nothing
     try:
-        specs = topology_specs(pod.annotations)
+        specs = [each for each in topology_specs(pod.annotations) if each.policy is not None]
     except AssignmentError:
         return
     for spec in specs:
-        if spec.policy is not None:
-            yield f"{spec.source}: {spec.policy}"
+        yield f"{spec.source}: {spec.policy}"
+    switch = pod.annotations.get(SCHEDULER)
+    if switch in SWITCHED_ON and not specs:
+        yield f"{SCHEDULER}: {switch}"
 
 
 def _cpus(target: PodTarget, container: Container) -> CpuSet | None:

@@ -8,12 +8,13 @@ plugin where the map doesn't know the id.
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass, replace
 
-from numa_agent.core.devices import PciDevice
+from numa_agent.core.devices import NodeSource, PciDevice
+from numa_agent.core.gpu_memory import GpuMemory
 from numa_agent.core.grants import ContainerGrant, DeviceGrant, DynamicGrant, PodResources
-from numa_agent.core.node import native
 from numa_agent.core.placeless import DRIVERS, placeless
 from numa_agent.core.pods import Pod
 from numa_agent.core.topology import Topology
+from numa_agent.core.untold import wanted
 from numa_agent.core.verdict import HeldDevice
 
 BY_KUBELET = "podresources"
@@ -26,12 +27,14 @@ _PLUGIN = "plugin"
 class Held:
     """A container's devices; `unseen` says why there may be more, None where there aren't.
 
-    `asked` says whether its spec asks for some that have a place.
+    `asked` says whether its spec asks for some that have a place, `unlisted` that kubelet answers
+    and doesn't tell of all of those.
     """
 
     devices: tuple[HeldDevice, ...]
     unseen: str | None
     asked: bool = False
+    unlisted: bool = False
 
 
 class Holders:
@@ -44,19 +47,20 @@ class Holders:
         self._known = dict(_known(topology))
         self._by_file = dict(_by_file(topology))
         self._nearest = {node.id: node.nearest_cpu_nodes for node in topology.nodes}
+        self._only = _only_node(topology)
+        self._memory = GpuMemory(topology.gpus)
 
     def of(self, pod: Pod, container: str) -> Held:
         """What kubelet says that a container holds."""
-        asked = _asked(pod, container)
+        asked = wanted(pod, container)
         grants = self._grants(pod, container)
         if isinstance(grants, str):
             return Held(devices=(), unseen=grants, asked=bool(asked))
-        if asked and not grants:
-            # It lists sidecars and the pod's own containers, and no other init containers.
-            why = f"kubelet doesn't tell what it gave of {', '.join(asked)}"
-            return Held(devices=(), unseen=why, asked=True)
-        found = {each.id: each for grant in grants for each in self._of_grant(grant)}
-        return Held(devices=tuple(found.values()), unseen=None, asked=bool(asked))
+        # Two plugins may have a `0` each.
+        found = dict.fromkeys(each for grant in grants for each in self._of_grant(grant))
+        untold = asked.untold(grants)
+        why = f"kubelet doesn't tell what it gave of {', '.join(untold)}" if untold else None
+        return Held(devices=tuple(found), unseen=why, asked=bool(asked), unlisted=bool(untold))
 
     def _grants(self, pod: Pod, container: str) -> list[ContainerGrant] | str:
         """Kubelet's entries for a container, or why there may be some that aren't told."""
@@ -98,15 +102,26 @@ class Holders:
             return replace(known, resource=grant.resource)
         if not grant.nodes and placeless(grant.resource):
             return None
-        nodes = self._with_cpus(grant.nodes)
+        nodes, source = self._place(grant.nodes)
         return HeldDevice(
             id=unit,
             kind=grant.resource,
             nodes=nodes,
-            node_source=_PLUGIN if nodes else "unknown",
+            node_source=source,
             seen_by=BY_KUBELET,
             resource=grant.resource,
+            memory_node=self._memory.of(unit, nodes),
+            memory_may_be=self._memory.may_be(unit, nodes),
         )
+
+    def _place(self, said: tuple[int, ...]) -> tuple[tuple[int, ...], str]:
+        """Where a device is that the map doesn't know, by what its plugin says; and who tells."""
+        nodes = self._with_cpus(said)
+        if nodes:
+            return nodes, _PLUGIN
+        if not said and self._only is not None:
+            return (self._only,), NodeSource.SINGLE_NODE.value
+        return (), NodeSource.UNKNOWN.value
 
     def _with_cpus(self, nodes: tuple[int, ...]) -> tuple[int, ...]:
         """The nodes with CPUs that a plugin's are or are nearest to, as the map has its devices.
@@ -122,23 +137,24 @@ class Holders:
         names = [name.partition("=")[2] for name in claimed.cdi_devices]
         known = [self._known[name] for name in (*names, claimed.device) if name in self._known]
         if known:
-            yield known[0]
+            yield from known
         elif claimed.driver not in DRIVERS:
+            nodes, source = self._place(())
             yield HeldDevice(
                 id=claimed.device,
                 kind=claimed.driver,
-                nodes=(),
-                node_source="unknown",
+                nodes=nodes,
+                node_source=source,
                 seen_by=BY_KUBELET,
+                memory_node=self._memory.of(claimed.device, nodes),
+                memory_may_be=self._memory.may_be(claimed.device, nodes),
             )
 
 
-def _asked(pod: Pod, container: str) -> list[str]:
-    """The resources that may have a place of which a container's spec asks for some."""
-    wanted = pod.demands.of(container).items()
-    return sorted(
-        name for name, count in wanted if count and not native(name) and not placeless(name)
-    )
+def _only_node(topology: Topology) -> int | None:
+    """The node that all online CPUs are in, None where there are several or it isn't known."""
+    found = [node for node in topology.nodes if node.cpus]
+    return found[0].id if len(found) == 1 and found[0].cpus == topology.online else None
 
 
 def _known(topology: Topology) -> Iterator[tuple[str, HeldDevice]]:

@@ -17,6 +17,8 @@ MOST_CONTAINERS = 256
 _MOST_RESOURCES = 32
 """That one container asks for; a request for none of what no node has is taken, too."""
 
+_MOST_CLAIMS = 32
+
 
 class Role(StrEnum):
     """What a container is in its pod."""
@@ -30,12 +32,16 @@ class Role(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Demand:
-    """What one container asks for and may have: cpu in thousandths, the rest in whole units."""
+    """What one container asks for and may have: cpu in thousandths, the rest in whole units.
+
+    `claims` are its pod's names of the resource claims that it uses, each once.
+    """
 
     container: str
     role: Role
     requests: Mapping[str, int]
     limits: Mapping[str, int] = field(default_factory=dict)
+    claims: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -65,6 +71,11 @@ class Demands:
                 _raise(found, demand.limits)
                 _raise(found, demand.requests)
         return found
+
+    def claims_of(self, container: str) -> tuple[str, ...]:
+        """The resource claims that a container uses, by its pod's names for them."""
+        found = (each.claims for each in self.containers if each.container == container)
+        return next(found, ())
 
     def effective(self) -> Mapping[str, int]:
         """What the pod needs at its greediest moment: what a scheduler counts.
@@ -117,7 +128,14 @@ def _demand(container: Document, role: Role) -> Demand:
         role=role,
         requests=_requests(mapping(container.get("resources"))),
         limits=_bounded(amounts(mapping(container.get("resources")).get("limits"))),
+        claims=_claims(mapping(container.get("resources"))),
     )
+
+
+def _claims(resources: Document) -> tuple[str, ...]:
+    # Several requests of one claim are entries of their own. One that can't be read counts, too.
+    listed = items(resources.get("claims"))[:_MOST_CLAIMS]
+    return tuple(dict.fromkeys(text(mapping(each).get("name")) or "?" for each in listed))
 
 
 def _requests(resources: Document) -> Mapping[str, int]:

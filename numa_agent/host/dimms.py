@@ -18,7 +18,30 @@ _LIMIT = 4096
 _FLAGS = os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK | os.O_NOCTTY
 
 _TYPE = 17
-_SIZE, _LOCATOR, _SPEED, _EXTENDED, _CONFIGURED = 0x0C, 0x10, 0x15, 0x1C, 0x20
+_SIZE, _LOCATOR, _KIND, _SPEED, _EXTENDED, _CONFIGURED, _TECHNOLOGY = (
+    *(0x0C, 0x10, 0x12, 0x15, 0x1C, 0x20),
+    0x28,
+)
+_KINDS = {
+    0x0F: "SDRAM",
+    0x12: "DDR",
+    0x13: "DDR2",
+    0x18: "DDR3",
+    0x1A: "DDR4",
+    0x22: "DDR5",
+    0x1B: "LPDDR",
+    0x1C: "LPDDR2",
+    0x1D: "LPDDR3",
+    0x1E: "LPDDR4",
+    0x23: "LPDDR5",
+    0x20: "HBM",
+    0x21: "HBM2",
+    0x24: "HBM3",
+}
+"""Kinds of main memory. Firmware's own flash chips and persistent memory are none of them; a
+guest's firmware makes modules up and calls them `RAM`, of whatever sizes add up."""
+_DRAM = {0, 1, 2, 3}
+"""Technologies of a module that loses what it holds; 0 where an older structure ends before it."""
 _UNKNOWN_SIZE, _EXTENDED_SIZE, _IN_KIB = 0xFFFF, 0x7FFF, 0x8000
 
 
@@ -45,26 +68,29 @@ def read_dimms(host_root: Path, *, absent: str) -> Told[tuple[Dimm, ...]]:
             return Told(source=source, why=f"{name}: {error}")
         if dimm is not None:
             found.append(dimm)
+    if not found:
+        return Told(source=source, why="firmware tells of no module what kind of memory it is")
     return Told(source=source, value=tuple(found))
 
 
 def parse_dimm(entry: bytes) -> Dimm | None:
-    """The module of one type 17 structure, None where the slot is empty or its size unknown.
+    """The module of main memory of one type 17 structure, None where it is none or isn't told.
 
     Raises ValueError for anything else.
     """
     if len(entry) < 2 or entry[0] != _TYPE or not _SPEED <= entry[1] <= len(entry):
         raise ValueError("not a memory device of SMBIOS")
     formatted = entry[: entry[1]]
-    size = _size(formatted)
-    if size is None:
+    size, kind = _size(formatted), _KINDS.get(formatted[_KIND])
+    technology = formatted[_TECHNOLOGY] if len(formatted) > _TECHNOLOGY else 0
+    if size is None or kind is None or technology not in _DRAM:
         return None
     strings = entry[entry[1] :].split(b"\0")
     number = formatted[_LOCATOR]
     locator = strings[number - 1].decode("ascii", "replace") if 0 < number < len(strings) else ""
     speed = _word(formatted, _CONFIGURED) or _word(formatted, _SPEED)
     known = speed if speed not in (0, 0xFFFF) else None
-    return Dimm(locator=locator.strip(), size_bytes=size, speed_mts=known)
+    return Dimm(locator=locator.strip(), kind=kind, size_bytes=size, speed_mts=known)
 
 
 def _size(entry: bytes) -> int | None:

@@ -5,11 +5,15 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from yaml.nodes import Node
 
+_FEW = 100_000
+"""Values that aliases may make of any text; kubelet's configuration has some hundreds."""
+
 
 def parse_yaml(content: str) -> tuple[object, str | None]:
     """What a YAML text says, and a key that is given more than once, None where none is.
 
-    The last value of such a key counts. Raises ValueError for what isn't one document of YAML.
+    The last value of such a key counts. Raises ValueError for what isn't one document of YAML, and
+    for one that aliases make huge, which kubelet's own reader refuses as well.
     """
     # yaml is loaded only where there is a file to read.
     import yaml
@@ -22,6 +26,8 @@ def parse_yaml(content: str) -> tuple[object, str | None]:
                 return None, None
             # Before the objects are made, which writes merged keys (`<<`) out into the nodes.
             repeated = _repeated(node)
+            if _written_out(node) > max(_FEW, len(content)):
+                raise ValueError("aliases (`*`) make too much of it")
             return loader.construct_document(node), repeated
         finally:
             loader.dispose()
@@ -32,6 +38,29 @@ def parse_yaml(content: str) -> tuple[object, str | None]:
     except (LookupError, AttributeError, TypeError, ArithmeticError) as error:
         # PyYAML's answers to `!!bool x`, `!!timestamp x` and the like.
         raise ValueError("a value doesn't fit its tag or type") from error
+
+
+def _written_out(top: "Node") -> int:
+    """How many values it is with each alias written out; one that holds itself is one."""
+    sizes: dict[int, int] = {}
+    left: list[tuple[Node, bool]] = [(top, False)]
+    while left:
+        node, are_known = left.pop()
+        if are_known:
+            sizes[id(node)] = 1 + sum(sizes[id(each)] for each in _within(node))
+        elif id(node) not in sizes:
+            sizes[id(node)] = 1
+            left.append((node, True))
+            left += [(each, False) for each in _within(node)]
+    return sizes[id(top)]
+
+
+def _within(node: "Node") -> "list[Node]":
+    from yaml.nodes import MappingNode, SequenceNode
+
+    if isinstance(node, MappingNode):
+        return [each for pair in node.value for each in pair]
+    return list(node.value) if isinstance(node, SequenceNode) else []
 
 
 def _repeated(top: "Node") -> str | None:

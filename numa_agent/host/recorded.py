@@ -14,6 +14,9 @@ from numa_agent.core import cpulist
 from numa_agent.core.cpulist import CpuSet
 from numa_agent.core.documents import Document, mapping
 from numa_agent.core.errors import SourceError
+from numa_agent.host.recording.plain import LeftOutError, read_plain
+
+_LARGE = 1 << 25
 
 
 def is_recorded(host_root: Path) -> bool:
@@ -25,12 +28,12 @@ def read_answer(host_root: Path, name: str) -> Document:
     """A live API's answer, such as `pods` or `node`. Raises SourceError when it isn't usable."""
     path = host_root / RECORDED_ANSWERS / f"{name}.json"
     try:
-        answer = json.loads(path.read_text(encoding="utf-8"))
+        answer = json.loads(read_plain(path, _LARGE).decode())
     except FileNotFoundError as error:
         raise SourceError(
             f"{path}: not there; a recorded machine keeps the answer in it"
         ) from error
-    except (OSError, ValueError, RecursionError) as error:
+    except (OSError, ValueError, RecursionError, LeftOutError) as error:
         raise SourceError(f"{path}: {error}") from error
     if not isinstance(answer, dict):
         raise SourceError(f"{path}: not a JSON object")

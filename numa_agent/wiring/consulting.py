@@ -95,6 +95,8 @@ def _wanted(config: Config, node: Told[Node]) -> tuple[Right, ...]:
         token_reviews=config.metrics_auth != "off",
         configz=config.kubelet_config == "configz",
         gpu_map=config.scheduler == "ack" and annotations.get(ASKED) == "true",
+        marks=config.assigner_annotate or config.assigner_unplaced != "keep",
+        evictions=config.assigner_unplaced == "evict",
     )
 
 

@@ -1,7 +1,8 @@
 """One pod's story, by the pass's own reading; nothing is written."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 from numa_agent.agent import Planned, Readings, bound_of, view_of
@@ -9,7 +10,15 @@ from numa_agent.config import Config, ConfigError
 from numa_agent.core.cpusets import Step
 from numa_agent.core.documents import Document, items, mapping, text
 from numa_agent.core.errors import SourceError
-from numa_agent.core.explaining import Case, Room, Story, own_rooms, placing, published_rooms, tell
+from numa_agent.core.explaining import (
+    Case,
+    Story,
+    own_rooms,
+    placing,
+    published_rooms,
+    tell,
+    waiting,
+)
 from numa_agent.core.kubelet import KubeletSettings
 from numa_agent.core.kubelet_running import running
 from numa_agent.core.pods import Pod, parse_pod
@@ -42,15 +51,22 @@ def explain_once(config: Config, name: str) -> Explained:
         view = view_of(now, planned.desired, failures)
         accounts = () if view is None else tuple(view.accounts)
         pod = next((each for each in planned.inputs.pods if each.full_name == name), None)
+        problems = look.problems(name)
+        failures.extend(problems)
+        if pod is None and problems:
+            raise SourceError("; ".join(problems))
         if pod is None:
             story = _unplaced(look.cluster, name)
             return Explained(story=story, proofs=(), failures=tuple(failures))
+        assigning = look.ports.assigning
         proofs = look.proved(planned, name)
         everyone = proofs or look.proved(planned, closely=False)
         before = len(failures)
         bound = bound_of(look.ports, now, planned, failures)
         held_back = None if bound is not None else "; ".join(failures[before:])
+        failures.extend(dict.fromkeys(look.ports.damaged()))
     node_name = now.node.values[0].name if now.node.values else config.node_name or "?"
+    chosen = assigning.kept.get(pod.uid) if assigning else None
     case = Case(
         node_name=node_name,
         pod=pod,
@@ -62,11 +78,18 @@ def explain_once(config: Config, name: str) -> Explained:
         accounts=accounts,
         settings=_settings(now),
         told_to=config.scheduler,
+        chosen=chosen,
+        chosen_at="" if chosen is None else _moment(chosen.at),
+        unplaced=assigning.unplaced.get(pod.uid) if assigning else None,
     )
     story = tell(case)
-    if not proofs:
-        story = _with_room(story, pod, own_rooms(node_name, accounts, everyone))
+    if not proofs and pod.phase != "Succeeded":
+        story = waiting(story, pod, own_rooms(node_name, accounts, everyone))
     return Explained(story=story, proofs=proofs, failures=tuple(failures))
+
+
+def _moment(seconds: float) -> str:
+    return datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
 def _steps(planned: Planned, pod: Pod) -> Sequence[Step]:
@@ -81,13 +104,6 @@ def _settings(now: Readings) -> KubeletSettings | None:
     memory = now.memory_state.values[0] if now.memory_state.values else None
     settings, _ = running(read[0], cpu, memory)
     return settings
-
-
-def _with_room(story: Story, pod: Pod, rooms: Sequence[Room]) -> Story:
-    """The same with where the pod would have room, for one that has no running container."""
-    placed = placing(pod, rooms, f"here, {pod.phase}: no container of it runs")
-    room = [chapter for chapter in placed.chapters if chapter.title == "room"]
-    return replace(story, chapters=(*story.chapters, *room), todo=(*story.todo, *placed.todo))
 
 
 def _unplaced(cluster: "Cluster | None", name: str) -> Story:

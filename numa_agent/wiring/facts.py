@@ -1,5 +1,6 @@
 """Sources as facts of the doctor: each with the reason where it gives nothing."""
 
+import os
 from collections.abc import Callable
 from typing import TypeVar
 
@@ -13,11 +14,15 @@ T = TypeVar("T")
 def tell(
     config: Config, source: str, read: Callable[[], T | None], absent: str = "not told"
 ) -> Told[T]:
-    """What a source gives; `absent` is said where it gives None."""
+    """What a source gives; `absent` is said where it gives None.
+
+    What is refused to a plain user wasn't looked at: it says nothing of the source.
+    """
     try:
         value = read()
     except (SourceError, ConfigError) as error:
-        return Told(source=source, why=shortened(config, str(error)), failed=True)
+        failed = os.geteuid() == 0 or not isinstance(error.__cause__, PermissionError)
+        return Told(source=source, why=shortened(config, str(error)), failed=failed)
     return Told(source=source, value=value, why=absent if value is None else "")
 
 

@@ -28,6 +28,12 @@ class Look:
     cluster: "Cluster | None"
     failures: list[str]
 
+    def problems(self, only: str | None = None) -> tuple[str, ...]:
+        """What of the pods can't be read, or of what concerns one of them."""
+        read = self.now.pods.values[0].problems if self.now.pods.values else ()
+        begins = ("",) if only is None else (f"pod {only} ", f"pod {only}:")
+        return tuple(problem for problem in read if problem.startswith(begins))
+
     def proved(
         self, planned: Planned, only: str | None = None, *, closely: bool = True
     ) -> tuple[Proof, ...]:
@@ -44,6 +50,8 @@ def looking(config: Config) -> Iterator[Look]:
     """Read everything once and plan. Raises SourceError without a map."""
     with asking_nvml(config) as ask, reaching(config) as cluster:
         ports = ports_of(config, ask, cluster, None)
+        if ports.assigning is not None:
+            ports.assigning.not_saving()
         now = read_all(ports.sources)
         failures = now.failures
         planned = planned_of(ports, now, failures)

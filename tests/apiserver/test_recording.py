@@ -169,7 +169,7 @@ print(status, re.search(r"VmHWM:\\s+(\\d+) kB", Path("/proc/self/status").read_t
 
 
 def test_it_fits_into_the_daemon_s_pod_beside_the_daemon(settings: Path, tmp_path: Path) -> None:
-    words = ["record", str(tmp_path / "out.tar.gz"), "--config", str(settings)]
+    words = ["record", str(tmp_path / "out.tar.zst"), "--config", str(settings)]
     command = [sys.executable, "-c", MEASURED, *words]
     done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=True)
     status, kibibytes = map(int, done.stdout.split())

@@ -89,6 +89,12 @@ def unread(life: Life, path: str) -> None:
 
 
 def refuse(life: Life, path: str) -> None:
+    """Let the write that was told last be one that the kernel refused: it was none then."""
+    told = life.told.pop(path, None)
+    if told is None or told.do not in (Do.APPLY, Do.REAPPLY):
+        return
+    if told.do is Do.REAPPLY:
+        life.reapplied[path].pop()
     life.holds[path] = SETS[1]
     life.drift.refused(path)
 

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from numa_agent.core.devices import DeviceKind, NodeSource
+from numa_agent.core.devices import NVIDIA, DeviceKind, NodeSource
 from numa_agent.core.grants import ContainerGrant, DeviceGrant, DynamicGrant, PodResources
 from numa_agent.core.holding import Holders
 from numa_agent.core.placeless import DRIVERS
@@ -13,8 +13,9 @@ from numa_agent.core.pods import Pod
 from numa_agent.core.recording import words
 from numa_agent.core.recording.pseudonyms import Names
 from numa_agent.core.requests import Demand, Demands, Role
+from numa_agent.core.topology import Topology
 from tests.core.test_koordinator_device import UNTOLD
-from tests.machine_tree import TWO_NODES, numa_node, pci_device, pod
+from tests.machine_tree import TWO_NODES, machine, numa_node, pci_device, pod
 from tests.serve.reports import gpu
 
 GPU = "0000:01:00.0"
@@ -145,8 +146,6 @@ def test_what_an_init_container_asks_for_is_unseen_for_kubelet_does_not_list_it(
     holders = Holders(MACHINE, granted(), "")
     found = holders.of(asking(before=requests), "before")
     assert (found.unseen, found.asked) == (why, why is not None)
-    # Of one that kubelet lists it is told.
-    assert holders.of(asking(c1=requests), "c1").unseen is None
     nobody = Holders(MACHINE, None, "kubelet isn't there").of(asking(c1=requests), "c1")
     assert (nobody.unseen, nobody.asked) == ("kubelet isn't there", why is not None)
 
@@ -194,3 +193,70 @@ def test_open_files_add_what_is_known_of_them_and_never_make_it_whole() -> None:
         (UUID, (1,), "open-files")
     ]
     assert found.unseen == "kubelet isn't there"
+
+
+def test_devices_that_two_plugins_call_alike_are_two() -> None:
+    found = held(granted(units("a.com/x", "0", nodes=(1,)), units("b.com/y", "0", nodes=(0,))))
+    assert [each[1:3] for each in found] == [("a.com/x", (1,)), ("b.com/y", (0,))]
+
+
+def claimed(driver: str, device: str, *cdi_devices: str) -> DynamicGrant:
+    return DynamicGrant(
+        claim_namespace="shop",
+        claim_name="c",
+        driver=driver,
+        pool="n",
+        device=device,
+        cdi_devices=cdi_devices,
+    )
+
+
+def test_devices_that_two_drivers_call_alike_are_two() -> None:
+    found = held(granted(dynamic=(claimed("a.com", "dev-0"), claimed("b.com", "dev-0"))))
+    assert [each[1] for each in found] == ["a.com", "b.com"]
+
+
+def test_a_claimed_device_may_be_several_of_the_map() -> None:
+    both = claimed("a.com", "pair", f"a.com/gpu={UUID}", f"a.com/nic={NIC}", "a.com/x=claim")
+    assert [each[0] for each in held(granted(dynamic=(both,)))] == [UUID, NIC]
+
+
+def test_what_is_told_counts_beside_what_is_not() -> None:
+    demand = Demand(
+        container="c1", role=Role.APP, requests={"nvidia.com/gpu": 1, "koordinator.sh/rdma": 1}
+    )
+    of = replace(POD, demands=Demands(containers=(demand,)))
+    found = Holders(MACHINE, granted(units("nvidia.com/gpu", UUID)), "").of(of, "c1")
+    assert [each.id for each in found.devices] == [UUID]
+    assert found.unseen == "kubelet doesn't tell what it gave of koordinator.sh/rdma"
+    assert (found.asked, found.unlisted) == (True, True)
+    nobody = Holders(MACHINE, None, "kubelet isn't there").of(of, "c1")
+    assert (nobody.unseen, nobody.unlisted) == ("kubelet isn't there", False)
+
+
+def test_on_a_machine_with_cpus_in_one_node_every_device_is_there() -> None:
+    one = machine(numa_node(0, "0-3"), numa_node(1, "", near=(0,)))
+
+    def places(answer: PodResources, of: Topology = one) -> list[tuple[tuple[int, ...], str]]:
+        found = Holders(of, answer, "").of(POD, "c1").devices
+        return [(each.nodes, each.node_source) for each in found]
+
+    nobody_says = granted(units("rdma/hca", "7"))
+    assert places(nobody_says) == [((0,), "single-node")]
+    assert places(granted(dynamic=(claimed("a.com", "dev-0"),))) == [((0,), "single-node")]
+    # What its plugin says can't be followed, or another node may have CPUs.
+    assert places(granted(units("rdma/hca", "7", nodes=(5,)))) == [((), "unknown")]
+    unsure = machine(numa_node(0, "0-3"), numa_node(1, None), online="0-7")
+    assert places(nobody_says, unsure) == [((), "unknown")]
+
+
+def test_the_memory_of_a_gpu_that_only_its_plugin_names_is_told_where_one_can_be_it() -> None:
+    device = pci_device(GPU, kind=DeviceKind.GPU, vendor=NVIDIA, node=0, nodes=(0,))
+    hopper = replace(
+        machine(numa_node(0, "0-3"), numa_node(1, "", near=(0,)), numa_node(2, "4-7")),
+        pci_devices=(device,),
+        gpus=(replace(gpu(GPU, device), memory_node=1),),
+    )
+    answer = granted(units("nvidia.com/gpu", "GPU-bbbb", nodes=(0,)))
+    (found,) = Holders(hopper, answer, "").of(POD, "c1").devices
+    assert (found.nodes, found.memory_node, found.memory_may_be) == ((0,), 1, (1,))

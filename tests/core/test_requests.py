@@ -109,3 +109,25 @@ def test_what_one_container_may_have_is_its_own_and_the_pods() -> None:
     assert found.of("a") == {**whole, "memory": 0}
     assert found.of("debugger") == whole
     assert parse_demands({}).of("a") == {}
+
+
+def test_the_claims_of_a_container_are_each_named_once() -> None:
+    uses = [
+        {"name": "gpus", "request": "a"},
+        {"name": "gpus", "request": "b"},
+        {"name": "nics"},
+        7,
+    ]
+    found = parse_demands(
+        {
+            "initContainers": [{"name": "before", "resources": {"claims": [{"name": "gpus"}]}}],
+            "containers": [{"name": "app", "resources": {"claims": uses}}, {"name": "other"}],
+        }
+    )
+    assert found.claims_of("app") == ("gpus", "nics", "?")
+    assert found.claims_of("before") == ("gpus",)
+    assert found.claims_of("other") == found.claims_of("nobody") == ()
+    many = {"claims": [{"name": f"c{number}"} for number in range(10_000)]}
+    assert (
+        len(parse_demands({"containers": [{"name": "a", "resources": many}]}).claims_of("a")) < 100
+    )

@@ -15,13 +15,21 @@ GIB = 2**30
 
 
 def module(
-    size: int = 0x7FFF, *, extended: int = 32768, speed: int = 4800, length: int = 0x28
+    size: int = 0x7FFF,
+    *,
+    extended: int = 32768,
+    speed: int = 4800,
+    length: int = 0x28,
+    kind: int = 0x22,
+    technology: int = 3,
 ) -> bytes:
     """A type 17 structure with its strings; sizes in MiB."""
     entry = bytearray(max(length, 0x28))
     entry[0], entry[1] = 17, length
     entry[0x0C:0x0E] = size.to_bytes(2, "little")
-    entry[0x10], entry[0x11] = 2, 1
+    entry[0x10], entry[0x11], entry[0x12] = 2, 1, kind
+    if length > 0x28:
+        entry[0x28] = technology
     entry[0x15:0x17] = (5600).to_bytes(2, "little")
     entry[0x1C:0x20] = extended.to_bytes(4, "little")
     entry[0x20:0x22] = speed.to_bytes(2, "little")
@@ -30,7 +38,7 @@ def module(
 
 def test_a_module_has_its_slot_s_name_its_size_and_the_speed_that_it_runs_at() -> None:
     assert parse_dimm(module()) == Dimm(
-        locator="CPU1_DIMM_A1", size_bytes=32 * GIB, speed_mts=4800
+        locator="CPU1_DIMM_A1", kind="DDR5", size_bytes=32 * GIB, speed_mts=4800
     )
 
 
@@ -93,3 +101,30 @@ def test_what_can_t_be_read_is_said(tmp_path: Path) -> None:
     (folder / "raw").unlink()
     os.mkfifo(folder / "raw")
     assert read_dimms(tmp_path, absent="").why.startswith("17-0: ")
+
+
+@pytest.mark.parametrize(
+    ("kind", "technology"),
+    [
+        (0x09, 3),  # the chip that firmware itself is in
+        (0x1F, 7),  # persistent memory
+        (0x1A, 4),  # a DDR4 module with a battery
+        (0x07, 3),  # "RAM", as QEMU says
+        (0x03, 2),  # "DRAM", as other hypervisors say
+        (0x02, 2),  # unknown
+    ],
+)
+def test_what_isn_t_a_module_of_main_memory_is_none(
+    kind: int, technology: int, tmp_path: Path
+) -> None:
+    entry = module(kind=kind, technology=technology, length=0x54)
+    assert parse_dimm(entry) is None
+    Tree(tmp_path).raw("sys/firmware/dmi/entries/17-0/raw", entry)
+    found = read_dimms(tmp_path, absent="not recorded")
+    assert (found.value, "what kind" in found.why) == (None, True)
+
+
+def test_an_older_structure_doesn_t_tell_its_technology() -> None:
+    dimm = parse_dimm(module(kind=0x1A, length=0x28))
+    assert dimm is not None
+    assert dimm.kind == "DDR4"

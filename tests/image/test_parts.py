@@ -11,7 +11,7 @@ from pathlib import Path, PurePosixPath
 import pytest
 
 from tests.image.trees import write
-from tools.image import archive, debian, interpreter, modules, sbom
+from tools.image import archive, debian, interpreter, modules, sbom, wheels
 from tools.image.tree import Tree, settle
 
 
@@ -121,6 +121,8 @@ import importlib, json, pkgutil, sys, numa_agent
 for one in pkgutil.walk_packages(numa_agent.__path__, "numa_agent."):
     if not one.name.endswith("__main__"):
         importlib.import_module(one.name)
+from numa_agent.host.recording.packing import Packing, packer
+packer(Packing.ZSTD)  # loaded where it is used alone
 print(json.dumps([getattr(one, "__file__", None) for one in sys.modules.values()]))
 """
 
@@ -178,6 +180,21 @@ def test_the_build_script_says_which_machines_it_works_on(tmp_path: Path) -> Non
     )
     assert done.returncode == 2
     assert "this is riscv64" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("version", "is_wanted"), [("3.11", True), ("3.13", True), ("3.14", False)]
+)
+def test_what_the_target_s_python_needs_is_fetched_whatever_python_fetches_it(
+    version: str, is_wanted: bool
+) -> None:
+    locked = (Path(modules.__file__).parents[2] / "requirements.txt").read_text()
+    wanted = wheels.for_python(locked, version)
+    assert ("backports-zstd==" in wanted) is is_wanted
+    assert " ; " not in wanted
+    unconditional = set(re.findall(r"^\S+==\S+ \\$", locked, re.MULTILINE))
+    assert unconditional <= set(wanted.splitlines())
+    assert wanted.count("==") <= wanted.count("--hash=sha256:")
 
 
 def _pins(path: Path) -> dict[str, str]:

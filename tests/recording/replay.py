@@ -1,8 +1,10 @@
 """Recording a machine, unpacking it, and what commands answer of both."""
 
+import gzip
 import io
 import json
 import re
+import sys
 import tarfile
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -15,6 +17,7 @@ from numa_agent import cli
 from numa_agent.cli import main
 from numa_agent.config import Config
 from numa_agent.core.recording.pseudonyms import Names
+from numa_agent.host.recording.packing import Packing
 from numa_agent.wiring.recording import DEFAULT_LIMIT, Recording, record_once
 
 SCHEDULERS = ("kube-scheduler", "koordinator", "ack")
@@ -31,7 +34,7 @@ FINGERPRINT = re.compile(r"pfp0v\w+")
 
 @dataclass(frozen=True)
 class Recorded:
-    """A recording: its folder once unpacked, its bytes before that, and what was said of it."""
+    """A recording: its folder once unpacked, its tar before that, and what was said of it."""
 
     folder: Path
     raw: bytes
@@ -64,6 +67,7 @@ def record(
     limit: int = DEFAULT_LIMIT,
     seconds: float = 60.0,
     config: Config | None = None,
+    packing: Packing = Packing.NONE,
 ) -> Recorded:
     """Record a machine and unpack what came of it."""
     stream = io.BytesIO()
@@ -71,12 +75,24 @@ def record(
         host_root=machine, live_root=Path("/"), node_name=None, kubeconfig=None
     )
     made = record_once(
-        settings, stream, gz=False, limit=limit, keep_names=keep_names, seconds=seconds
+        settings, stream, packing=packing, limit=limit, keep_names=keep_names, seconds=seconds
     )
-    stream.seek(0)
-    with tarfile.open(fileobj=stream) as tar:
+    raw = unpacked(stream.getvalue(), packing)
+    with tarfile.open(fileobj=io.BytesIO(raw), mode="r:") as tar:
         tar.extractall(into, filter="data")
-    return Recorded(into / "recorded-machine", stream.getvalue(), made)
+    return Recorded(into / "recorded-machine", raw, made)
+
+
+def unpacked(data: bytes, packing: Packing) -> bytes:
+    """The tar in a recording that is packed this way."""
+    if packing is Packing.ZSTD:
+        # Not above: a guest that records has no such library.
+        if sys.version_info >= (3, 14):
+            from compression import zstd
+        else:
+            from backports import zstd
+        return zstd.decompress(data)
+    return gzip.decompress(data) if packing is Packing.GZIP else data
 
 
 def answers(

@@ -1,7 +1,9 @@
 """A folder that isn't a machine's, or is one made to harm: bounded, and nothing of others."""
 
+import json
 import os
 import socket
+import subprocess
 import tempfile
 import time
 from collections.abc import Callable, Iterator
@@ -12,7 +14,8 @@ import pytest
 
 from numa_agent.config import ConfigError
 from numa_agent.core.errors import SourceError
-from numa_agent.core.recording.manifest import MOST_LEFT_OUT
+from numa_agent.core.recording import manifest
+from numa_agent.core.recording.manifest import MOST_LEFT_OUT, LeftOut, Recorded
 from tests.recording.machines import GROUPS, copied, pod_group, put
 from tests.recording.replay import answers, mapped_back, record
 
@@ -314,3 +317,68 @@ def test_long_names_count_towards_the_limit(root: Path, tmp_path: Path) -> None:
     made = record(root, tmp_path, keep_names=True, limit=1 << 20)
     assert len(made.raw) <= 1 << 20
     assert "over the limit of --limit" in made.left_out.values()
+
+
+def make_deep(root: Path, above: str, depth: int) -> str:
+    """Directories in directories, more than one path can name; their path."""
+    fd = os.open(root / above, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        for _ in range(depth):
+            os.mkdir("a", dir_fd=fd)
+            below = os.open("a", os.O_RDONLY | os.O_DIRECTORY, dir_fd=fd)
+            os.close(fd)
+            fd = below
+    finally:
+        os.close(fd)
+    return "/".join([above, *["a"] * depth]).strip("/")
+
+
+def test_a_path_of_a_thousand_names_is_bounded(root: Path, tmp_path: Path) -> None:
+    address = "0000:ff:00.0"
+    deep = make_deep(root, "sys/devices", 1500)
+    try:
+        (root / "sys/bus/pci/devices" / address).symlink_to(
+            f"../../../{deep.removeprefix('sys/')}"
+        )
+        made = record(root, tmp_path)
+        assert made.left_out[f"sys/bus/pci/devices/{address}"] == "over 128 names deep"
+        mounted = f"26 22 0:24 / /{deep} rw - cgroup2 cgroup2 rw\n"
+        put(root / "proc/self/mountinfo", mounted)
+        assert record(root, tmp_path / "mounted").text("MANIFEST")
+    finally:
+        # Deeper than pytest can go, where it removes what is left of old tests.
+        subprocess.run(["rm", "-rf", root / "sys/devices/a"], check=True)
+
+
+FORGED = "x\n7\tnumbers\tetc"
+
+
+@pytest.mark.parametrize("keep_names", [True, False])
+def test_no_name_makes_a_line_of_the_manifest(
+    keep_names: bool, root: Path, tmp_path: Path
+) -> None:
+    put(root / f"sys/devices/{FORGED}/0000:ff:00.0/class", "0x030000\n")
+    links = root / "sys/bus/pci/devices"
+    (links / "0000:ff:00.0").symlink_to(f"../../../devices/{FORGED}/0000:ff:00.0")
+    made = record(root, tmp_path, keep_names=keep_names)
+    assert (
+        made.left_out["sys/bus/pci/devices/0000:ff:00.0"] == "a link to a name that can't be shown"
+    )
+    put(root / "var/lib/kubelet/config.yaml", f"cgroupRoot: {json.dumps('/' + FORGED)}\n")
+    put(root / GROUPS / FORGED / "kubepods/cpuset.cpus", "0\n")
+    put(root / FORGED / "cgroup.controllers", "cpuset\n")
+    point = FORGED.replace("\n", "\\012").replace("\t", "\\011")
+    again = record(root, tmp_path / "groups", keep_names=keep_names)
+    put(root / "proc/self/mountinfo", f"26 22 0:24 / /{point} rw - cgroup2 cgroup2 rw\n")
+    mounted = record(root, tmp_path / "mounted", keep_names=keep_names)
+    for each in (made, again, mounted):
+        assert "7\tnumbers\tetc" not in each.text("MANIFEST").split("\n")
+        assert not [path for path in each.paths if not path.isprintable()]
+
+
+def test_the_manifest_shows_a_name_on_its_own_line() -> None:
+    text = manifest.render(
+        "1", [Recorded(FORGED, 1, "r")], [LeftOut(FORGED, "why")], keep_names=True
+    )
+    assert f"1\tr\t{ascii(FORGED)[1:-1]}\n" in text
+    assert f"{ascii(FORGED)[1:-1]}: why\n" in text

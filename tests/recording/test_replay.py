@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 
+from numa_agent.host.recording.packing import Packing
 from tests.recorded import MACHINES, machine
 from tests.recording.machines import pod_group, put, whole_machine
 from tests.recording.replay import answers, mapped_back, record
@@ -21,10 +22,11 @@ def test_with_names_kept_every_command_answers_the_same(
 
 
 @NAMED
+@pytest.mark.parametrize("packing", [Packing.ZSTD, Packing.NONE], ids=lambda each: each.value[0])
 def test_with_pseudonyms_every_command_answers_the_same_once_they_are_mapped_back(
-    folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    packing: Packing, folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    made = record(folder, tmp_path)
+    made = record(folder, tmp_path, packing=packing)
     expected, found = answers(folder, capsys), answers(made.folder, capsys)
     assert found["kube-scheduler"] != expected["kube-scheduler"]
     told = {name for name in made.names.originals.values() if len(name) > 6}
@@ -53,6 +55,14 @@ def test_a_pass_writes_and_proves_the_same_on_a_recording(
     expected = answers(root, capsys, once)["run"]
     assert "tasks" in expected
     assert mapped_back(found, made.names) == expected
+
+
+def test_however_it_is_packed_the_same_is_in_it(tmp_path: Path) -> None:
+    zstd, gzip, plain = (
+        record(MACHINES[0], tmp_path / packing.name, keep_names=True, packing=packing)
+        for packing in (Packing.ZSTD, Packing.GZIP, Packing.NONE)
+    )
+    assert zstd.raw == gzip.raw == plain.raw
 
 
 def test_two_recordings_of_one_machine_share_no_pseudonym(tmp_path: Path) -> None:

@@ -262,6 +262,25 @@ def test_nothing_of_settings_comes_out(secret: str, root: Path, tmp_path: Path) 
     assert '"koord-scheduler"]' in made.text("settings.yaml")
 
 
+@pytest.mark.parametrize(
+    "moment",
+    [
+        *("10.20.30.40", "2026-03-02T08:01:00Z10.20.30.40", "+49.30.123456", "2026-03-02"),
+        *("20:26:03", "2026-03-02T08:01:00", "2026-03-02T08:01:00.1234567890Z"),
+    ],
+)
+def test_nothing_but_a_moment_is_one(moment: str, root: Path, tmp_path: Path) -> None:
+    path = root / "answers/pods.json"
+    document = json.loads(path.read_text())
+    for pod in document["items"]:
+        pod["status"]["startTime"] = moment
+    path.write_text(json.dumps(document))
+    made = record(root, tmp_path)
+    told = {pod["status"]["startTime"] for pod in made.json("answers/pods.json")["items"]}
+    assert not {each for each in told if moment in each}
+    assert moment.encode() not in made.raw
+
+
 def test_a_planted_word_would_be_found(root: Path, tmp_path: Path) -> None:
     path = root / "answers/pods.json"
     path.write_text(path.read_text().replace('"ml"', '"hunterzwei"'))

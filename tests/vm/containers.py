@@ -78,7 +78,10 @@ def make_pod(hierarchy: Hierarchy, path: str) -> Path:
         above, group = group, group / name
         group.mkdir(exist_ok=True)
         if hierarchy == "v2":
-            (group / "cgroup.subtree_control").write_text("+cpuset +cpu +memory")
+            controllers = (group / "cgroup.controllers").read_text().split()
+            (group / "cgroup.subtree_control").write_text(
+                " ".join(f"+{name}" for name in controllers)
+            )
         else:
             _fill(above, group)
     return group

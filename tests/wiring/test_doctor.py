@@ -1,6 +1,8 @@
 """What the doctor looks at on a live machine, a recorded one and a bare folder."""
 
+import os
 import shutil
+import tempfile
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -178,3 +180,23 @@ def test_kubelet_s_own_word_is_taken_where_it_is_asked_for(tmp_path: Path) -> No
     seen = examine(config(root, kubelet_config="configz"))
     assert seen.kubelet.settings.value is not None
     assert seen.kubelet.settings.value.topology_manager_policy == "restricted"
+
+
+def test_what_a_plain_user_may_not_read_isn_t_at_fault() -> None:
+    if os.geteuid() != 0:
+        pytest.skip("needs to become somebody else")
+    with tempfile.TemporaryDirectory() as folder:
+        Path(folder).chmod(0o755)
+        root = Path(folder) / "machine"
+        shutil.copytree(machine("two-socket-8gpu"), root, symlinks=True)
+        for name in ("cpu_manager_state", "config.yaml"):
+            (root / "var/lib/kubelet" / name).chmod(0)
+        os.seteuid(65534)
+        try:
+            found = doctor_once(config(root))
+        finally:
+            os.seteuid(0)
+    assert "kubelet-state-unreadable" not in codes(found)
+    refused = {each.unseen.source for each in found.not_looked if "denied" in each.unseen.why}
+    assert refused == {f"var/lib/kubelet/{name}" for name in ("cpu_manager_state", "config.yaml")}
+    assert not {"kubelet-files", "kubelet-in-force"} & set(found.well)

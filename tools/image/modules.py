@@ -13,11 +13,13 @@ _GLIBC = ("2_36", "2_35", "2_34", "2_31", "2_28", "2_26", "2_24", "2_17", "2_12"
 _WHEEL_MACHINES = {"amd64": "x86_64", "arm64": "aarch64"}
 
 # Files that the agent never imports: it speaks to the API server by plain HTTP, without the
-# client's 1,500 models, its API classes and its second, asynchronous edition. tests/image/ holds
-# this against what the agent imports.
+# client's 1,500 models, its API classes and its second, asynchronous edition; and it packs by zstd
+# alone. tests/image/ holds this against what the agent imports.
 UNREACHED = (
     *("kubernetes/aio", "kubernetes/client/api/[!_]*.py", "kubernetes/client/models/[!_]*.py"),
     "kubernetes/**/*_test.py",
+    # Python 3.14's tarfile and zipfile, and what PyPy has in place of the extension module.
+    *("backports/zstd/tarfile.py", "backports/zstd/zipfile", "backports/zstd/_cffi"),
 )
 # Only kubernetes/aio imports these.
 UNREACHED_PACKAGES = (

@@ -34,7 +34,7 @@ def _running(seen: Examination) -> Results:
     elif not told.value:
         yield NOT_RUNNING.found(
             "numa-agent",
-            f"nobody holds {told.source}",
+            f"no process that is seen from here holds {told.source}",
             "kubectl get pods -n numa-agent -o wide shows whether this node has one",
         )
 

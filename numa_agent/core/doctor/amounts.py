@@ -81,14 +81,17 @@ def _dimms(seen: Examination) -> Results:
     if told.value is None:
         yield told.unseen
         return
-    sizes = Counter(f"{dimm.size_bytes // 2**20} MiB" for dimm in told.value)
-    speeds = Counter(f"{dimm.speed_mts} MT/s" for dimm in told.value if dimm.speed_mts)
-    if len(sizes) > 1 or len(speeds) > 1:
-        yield MIXED.found(
-            "memory modules",
-            f"{told.source}: {_words(sizes)}; {_words(speeds)}",
-            "put the same module into every channel (dmidecode -t memory lists them)",
-        )
+    # Those of another kind are no neighbours in a channel: HBM beside DDR5.
+    for kind in sorted({dimm.kind for dimm in told.value}):
+        alike = [dimm for dimm in told.value if dimm.kind == kind]
+        sizes = Counter(f"{dimm.size_bytes // 2**20} MiB" for dimm in alike)
+        speeds = Counter(f"{dimm.speed_mts} MT/s" for dimm in alike if dimm.speed_mts)
+        if len(sizes) > 1 or len(speeds) > 1:
+            yield MIXED.found(
+                f"{kind} modules",
+                f"{told.source}: {_words(sizes)}; {_words(speeds)}",
+                "put the same module into every channel (dmidecode -t memory lists them)",
+            )
 
 
 def _words(counts: Counter[str]) -> str:

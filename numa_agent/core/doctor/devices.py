@@ -4,8 +4,7 @@ https://www.kernel.org/doc/Documentation/ABI/testing/sysfs-bus-pci and
 https://docs.nvidia.com/deploy/nvml-api/
 """
 
-from collections.abc import Iterable
-
+from numa_agent.core.cpulist import render
 from numa_agent.core.devices import NVIDIA, PciDevice
 from numa_agent.core.doctor.check import Check
 from numa_agent.core.doctor.facts import Examination
@@ -25,6 +24,13 @@ NIC_UNPLACED = Rule(
     code="nic-place-unknown",
     weight=Weight.WARNING,
     costs="nobody can be put beside these NICs, and a GPU's nearest NIC isn't known",
+    source=_PCI,
+)
+SEVERAL_PLACES = Rule(
+    code="device-place-ambiguous",
+    weight=Weight.WARNING,
+    costs="it is known which nodes may hold these devices and not which one does: kubelet's device"
+    " plugins name none, and nobody can be put beside them for sure",
     source=_PCI,
 )
 CONTRADICTED = Rule(
@@ -75,6 +81,12 @@ _FIXES = {
 }
 
 
+_TELL = (
+    "tell them with --locality-overrides FILE, and ask for firmware that gives PCI root ports a"
+    " proximity (_PXM); in a guest, put a root port on each node"
+)
+
+
 def _places(seen: Examination) -> Results:
     yield from (*seen.mapless, *seen.deviceless)
     if not seen.several_nodes:
@@ -84,19 +96,22 @@ def _places(seen: Examination) -> Results:
         (GPU_UNPLACED, "GPU", gpus),
         (NIC_UNPLACED, "NIC", seen.topology.nics),
     ):
-        lost = _unplaced(devices)
+        unplaced = [each for each in devices if each.node is None and not each.given_away]
+        lost = [each for each in unplaced if not each.nodes]
         if lost:
             names = listed([f"{each.address} (numa_node {_raw(each)})" for each in lost])
-            yield rule.found(
-                counted(len(lost), what),
-                f"no source gives one node: {names}",
-                "tell them with --locality-overrides FILE, and ask for firmware that gives PCI"
-                " root ports a proximity (_PXM); in a guest, put a root port on each node",
+            yield rule.found(counted(len(lost), what), f"no source gives one node: {names}", _TELL)
+        several = [each for each in unplaced if each.nodes]
+        if several:
+            names = listed([_several(each) for each in several])
+            yield SEVERAL_PLACES.found(
+                counted(len(several), what), f"sources give several nodes: {names}", _TELL
             )
 
 
-def _unplaced(devices: Iterable[PciDevice]) -> list[PciDevice]:
-    return [each for each in devices if each.node is None and not each.given_away]
+def _several(device: PciDevice) -> str:
+    raw, source = _raw(device), device.node_source.value
+    return f"{device.address} (nodes {render(device.nodes)} by {source}, numa_node {raw})"
 
 
 def _raw(device: PciDevice) -> str:
@@ -144,7 +159,7 @@ def _nvml(seen: Examination) -> Results:
 
 
 CHECKS = (
-    Check(name="device-places", rules=(GPU_UNPLACED, NIC_UNPLACED), look=_places),
+    Check(name="device-places", rules=(GPU_UNPLACED, NIC_UNPLACED, SEVERAL_PLACES), look=_places),
     Check(name="device-contradictions", rules=(CONTRADICTED,), look=_contradictions),
     Check(name="nvidia-driver", rules=(SKEW, LOST, PERSISTENCE, SILENT), look=_nvml),
 )

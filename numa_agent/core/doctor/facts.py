@@ -15,9 +15,13 @@ from numa_agent.core.topology import Topology
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Dimm:
-    """One memory module by firmware; the speed it runs at is None where that isn't told."""
+    """One memory module by firmware: `kind` is DDR5 or the like.
+
+    The speed it runs at is None where that isn't told.
+    """
 
     locator: str
+    kind: str
     size_bytes: int
     speed_mts: int | None
 

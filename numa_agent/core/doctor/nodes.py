@@ -1,12 +1,13 @@
-"""How firmware and kernel cut the machine into NUMA nodes, and what of memory they put there.
+"""Whether the kernel has the machine's NUMA nodes, and what of memory is there.
 
 https://docs.kernel.org/mm/numa.html and https://docs.kernel.org/admin-guide/mm/numaperf.html
 """
 
 from numa_agent.core.cpulist import render
+from numa_agent.core.doctor import packages
 from numa_agent.core.doctor.check import Check
 from numa_agent.core.doctor.facts import Examination
-from numa_agent.core.doctor.findings import Results, Rule, Unseen, Weight, counted, listed
+from numa_agent.core.doctor.findings import Results, Rule, Unseen, Weight, listed
 from numa_agent.core.topology import NodeKind, NumaNode
 
 _NUMA = "https://docs.kernel.org/mm/numa.html"
@@ -16,19 +17,6 @@ NUMA_OFF = Rule(
     weight=Weight.FAULT,
     costs="the kernel ignores or makes up the machine's nodes: there is nothing to align to",
     source="https://docs.kernel.org/admin-guide/kernel-parameters.html",
-)
-INTERLEAVED = Rule(
-    code="node-spans-packages",
-    weight=Weight.WARNING,
-    costs="one NUMA node has CPUs of several packages, so that near and far memory can't be told"
-    " apart",
-    source=_NUMA,
-)
-SEVERAL = Rule(
-    code="several-nodes-per-package",
-    weight=Weight.NOTE,
-    costs="a pod that fits one package may not fit one of its nodes",
-    source=_NUMA,
 )
 PLAIN = Rule(
     code="memory-node-plain",
@@ -76,37 +64,6 @@ def _switched_off(seen: Examination) -> Results:
             )
 
 
-def _packages(seen: Examination) -> Results:
-    yield from seen.mapless
-    packages, nodes = seen.topology.packages, seen.topology.cpu_nodes
-    if packages is None:
-        yield Unseen(source="packages of CPUs", why="no file tells them")
-        return
-    several: list[str] = []
-    spanning: list[str] = []
-    for package in packages:
-        inside = [node.id for node in nodes if node.cpus and node.cpus <= package.cpus]
-        if len(inside) > 1:
-            several.append(f"package {package.id} has nodes {render(inside)}")
-    for node in nodes:
-        ids = [package.id for package in packages if (node.cpus or frozenset()) & package.cpus]
-        if len(ids) > 1:
-            spanning.append(f"node {node.id} has CPUs of {counted(len(ids), 'package')}")
-    if several:
-        yield SEVERAL.found(
-            "firmware",
-            listed(several),
-            "size pods by a node, or set sub-NUMA clustering (SNC) or nodes per socket (NPS) to 1"
-            " in firmware",
-        )
-    if spanning:
-        yield INTERLEAVED.found(
-            "firmware",
-            listed(spanning),
-            "switch node interleaving (NPS0) off in firmware; give a guest the host's nodes",
-        )
-
-
 def _memory_nodes(seen: Examination) -> Results:
     yield from seen.mapless
     owners = {
@@ -125,8 +82,7 @@ def _memory_nodes(seen: Examination) -> Results:
         yield PLAIN.found(
             f"nodes {render(node.id for node in others)}",
             f"online with {_sizes(others)} and without CPUs{kernel_too}",
-            "daxctl reconfigure-device --mode=devdax keeps it for programs that ask for it; bound"
-            " pods are held to their CPUs' memory (mems: with-cpus)",
+            _fix_of_plain(seen),
         )
     if of_gpus:
         of_whom = listed([f"node {node.id} of GPU {owners[node.id]}" for node in of_gpus])
@@ -136,6 +92,21 @@ def _memory_nodes(seen: Examination) -> Results:
             "options nvidia NVreg_CoherentGPUMemoryMode=driver below /etc/modprobe.d (driver 580"
             " and later) and boot again",
         )
+
+
+def _fix_of_plain(seen: Examination) -> str:
+    fix = (
+        "daxctl reconfigure-device --mode=devdax keeps it for programs that ask for it; bound pods"
+        " are held to their CPUs' memory (mems: with-cpus)"
+    )
+    offline = seen.topology.offline
+    if not offline:
+        return fix
+    # The kernel lists a node's CPUs while they are online and no longer.
+    return (
+        f"CPUs {render(offline)} are offline, and may be this memory's: bring those back first."
+        f" Where it is CXL's or the like: {fix}"
+    )
 
 
 def _kernel_too(nodes: list[NumaNode], normal: frozenset[int]) -> str:
@@ -175,7 +146,7 @@ def _odd(seen: Examination) -> Results:
 
 CHECKS = (
     Check(name="numa-switched-off", rules=(NUMA_OFF,), look=_switched_off),
-    Check(name="packages-and-nodes", rules=(INTERLEAVED, SEVERAL), look=_packages),
+    packages.CHECK,
     Check(name="memory-only-nodes", rules=(PLAIN, PLAIN_GPU), look=_memory_nodes),
     Check(name="nodes-without-memory", rules=(WITHOUT_MEMORY,), look=_without_memory),
     Check(name="map", rules=(ODD,), look=_odd),

@@ -75,13 +75,28 @@ def _static_memory(seen: Examination, settings: KubeletSettings) -> Results:
         return  # a setting that can't be read is told by another check
     kept = settings.reserved.get("memory", 0) + evicted
     given = sum(node.get("memory", 0) for node in settings.reserved_memory.values())
-    if given != kept:
+    if given != kept and not _by_flags(seen, settings, given, kept):
         yield RESERVED_DIFFERS.found(
             "kubelet",
             f"{seen.kubelet.settings.source}: reservedMemory sums up to {given} bytes of memory,"
             f" and systemReserved, kubeReserved and evictionHard to {kept}",
             "change reservedMemory (a NUMA node each) by the difference, then restart kubelet",
         )
+
+
+def _by_flags(seen: Examination, settings: KubeletSettings, given: int, kept: int) -> bool:
+    """Whether kubelet runs with what the file leaves out: flags may give it.
+
+    Its state says what it has reserved: https://kubernetes.io/docs/reference/command-line-tools-reference/kubelet/
+    """
+    state = seen.kubelet.memory_state.value
+    if state is None or state.policy != "Static":
+        return False
+    pools = (pools.get("memory") for pools in state.pools.values())
+    runs_with = sum(pool.system_reserved for pool in pools if pool is not None)
+    if not settings.reserved_memory:
+        return runs_with == kept
+    return "memory" not in settings.reserved and runs_with == given
 
 
 def _in_force(seen: Examination) -> Results:

@@ -34,7 +34,14 @@ def kinds_for(scheduler: str) -> tuple[tuple[str, str, str], ...]:
 
 
 def rights_for(
-    scheduler: str, *, events: bool, token_reviews: bool, configz: bool, gpu_map: bool
+    scheduler: str,
+    *,
+    events: bool,
+    token_reviews: bool,
+    configz: bool,
+    gpu_map: bool,
+    marks: bool = False,
+    evictions: bool = False,
 ) -> tuple[Right, ...]:
     """The rights that a configuration needs, sorted."""
     found = {*_rights("", "nodes", ("get",)), *_rights("", "pods", ("list", "watch"))}
@@ -49,6 +56,10 @@ def rights_for(
         found.update(_rights("", "nodes/proxy", ("get",)))
     if gpu_map:
         found.update(_rights("", "configmaps", _WRITE, "kube-system"))
+    if marks:
+        found.update(_rights("", "pods", ("patch",)))
+    if evictions:
+        found.update(_rights("", "pods/eviction", ("create",)))
     return tuple(sorted(found))
 
 

@@ -78,6 +78,8 @@ class _File:
     earliest: float = float("-inf")
     reapplied: list[float] = field(default_factory=list)
     """When it was re-applied within the window, at most `cap` moments."""
+    counted: bool = False
+    """Whether the last of those is the last write, so that it goes if the kernel refuses it."""
 
 
 class Drift:
@@ -127,7 +129,7 @@ class Drift:
             file.applied, file.drifted_to = True, None
             return _NOTHING
         if not (file.applied or file.in_conflict):
-            file.applied = True
+            file.applied, file.counted = True, False
             return _APPLY
         if seen != file.drifted_to:
             file.drifted_to = seen
@@ -140,8 +142,9 @@ class Drift:
         if (file := self._files.get(path)) is None:
             return
         file.applied = False
-        if file.reapplied and file.reapplied[-1] == file.last:
+        if file.counted and file.reapplied:
             # It wasn't one: neither the cap nor the back-off counts it.
+            file.counted = False
             file.reapplied.pop()
             file.streak -= 1
             file.earliest = float("-inf")
@@ -166,6 +169,7 @@ class Drift:
         if now - file.last >= fight.quiet:
             file.streak = 0
         file.reapplied.append(now)
+        file.counted = True
         file.streak += 1
         pause = doubled(self._fight.first, self._fight.most, file.streak, self._random())
         file.last, file.earliest = now, now + pause

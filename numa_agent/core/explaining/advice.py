@@ -4,6 +4,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from string import Template
 
+from numa_agent.core.explaining.placed_here import helps
 from numa_agent.core.explaining.story import Case, Todo
 from numa_agent.core.report import Proof
 from numa_agent.core.verdict import Reason
@@ -81,6 +82,16 @@ BY_CAUSE = {
         what="have the scheduler decide CPUs and devices together",
         command="numa-agent render",
     ),
+    "no-memory-there": Todo(
+        what="have CPUs decided in a node that has memory, or see why this one has none: DIMMs,"
+        " firmware",
+        command="numa-agent doctor --node-name $node",
+    ),
+    "not-in-podresources": Todo(
+        what="no podresources tells this: see which devices its annotations or claims name, and"
+        " what it has open (`numa-agent verify` as root on the node: docs/verdicts.md)",
+        command="kubectl get pod -n $namespace $pod -o yaml",
+    ),
     "no-locality": Todo(
         what="tell where the device is in a file of localityOverrides (docs/configuration.md)",
         command="numa-agent topology --locality-overrides FILE",
@@ -96,8 +107,13 @@ BY_CODE = {
     ),
     "memory-unseen": Todo(
         what="enable the memory controller for its cgroup, with hugepages the hugetlb one too (v2,"
-        " Linux 5.17), on a kernel with CONFIG_NUMA",
+        " Linux 5.17), on a kernel with CONFIG_NUMA; where hugepages were moved, restart it",
         command="cat /sys/fs/cgroup/cgroup.subtree_control",
+    ),
+    "memory-place-unknown": Todo(
+        what="see what that node is: one that is new, without distances, or a GPU's own memory,"
+        " which NVML tells",
+        command="numa-agent topology --node-name $node",
     ),
     "devices-unseen": Todo(
         what="let the agent ask kubelet: mount its pod-resources folder, see `podresources`",
@@ -115,7 +131,7 @@ BY_CODE = {
 def advice(case: Case) -> Iterator[Todo]:
     """What helps this pod, each thing once."""
     names = {"node": case.node_name, "namespace": case.pod.namespace, "pod": case.pod.name}
-    found = [*_of_decisions(case), *_of_proofs(case)]
+    found = [*_of_decisions(case), *helps(case), *_of_proofs(case)]
     if case.pod.cgroup_uid != case.pod.uid:
         # Deleting the mirror of a static pod restarts nothing.
         found = [_of_static(each) for each in found]

@@ -1,27 +1,25 @@
 """The chapters of a story, each from the part of the case that it speaks of."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 
 from numa_agent.core.accounting import NodeAccount
 from numa_agent.core.asked import KUBELET
 from numa_agent.core.cpulist import render
 from numa_agent.core.decision import LANGUAGES
 from numa_agent.core.explaining.advice import advice
+from numa_agent.core.explaining.asking import asked
+from numa_agent.core.explaining.placed_here import here
 from numa_agent.core.explaining.story import Case, Chapter, Story
 from numa_agent.core.managed_fields import managers, overlap
 from numa_agent.core.pods import Pod
-from numa_agent.core.quoting import excerpt
 from numa_agent.core.report import Proof
-from numa_agent.core.schedulers.ack_assignment import SCHEDULER, TOPOLOGY_SPECS
-from numa_agent.core.verdict.wording import amount, nodes
-
-_CPU, _MEMORY = "cpu", "memory"
+from numa_agent.core.verdict.wording import amount, named_device, nodes
 
 
 def tell(case: Case) -> Story:
     """The story of a pod of this node."""
     chapters = (
-        ("asked", _asked(case)),
+        ("asked", asked(case)),
         ("decided", _decided(case)),
         ("published", _published(case)),
         ("written", _written(case)),
@@ -38,38 +36,6 @@ def tell(case: Case) -> Story:
     )
 
 
-def demanded(requests: Mapping[str, int]) -> str:
-    """`12 CPUs, 128 GiB, 4 nvidia.com/gpu`, of requests in thousandths of CPUs and in units."""
-    said = []
-    for name, size in requests.items():
-        if name == _CPU:
-            said.append(f"{size / 1000:g} CPU{'' if size == 1000 else 's'}")
-        elif name == _MEMORY or name.startswith("hugepages-"):
-            said.append(f"{amount(size)}{'' if name == _MEMORY else f' of {name}'}")
-        else:
-            said.append(f"{size} {name}")
-    return ", ".join(said) or "nothing"
-
-
-def _asked(case: Case) -> Iterator[str]:
-    pod = case.pod
-    yield f"{pod.qos.value} pod, {pod.phase}" + (f", started {pod.started}" if pod.started else "")
-    for demand in pod.demands.containers:
-        yield f"container {demand.container}: {demanded(demand.requests)}"
-    for key in (SCHEDULER, *TOPOLOGY_SPECS):
-        if key in pod.annotations:
-            yield f"annotation {key}: {excerpt(pod.annotations[key], None)}"
-    settings = case.settings
-    if settings is None:
-        yield "kubelet's policies aren't known"
-    else:
-        yield (
-            f"kubelet: CPU manager {settings.cpu_manager_policy}, memory manager"
-            f" {settings.memory_manager_policy}, Topology Manager"
-            f" {settings.topology_manager_policy} by {settings.topology_manager_scope}"
-        )
-
-
 def _decided(case: Case) -> Iterator[str]:
     for refusal in case.wanted.refusals:
         if refusal.pod.uid == case.pod.uid:
@@ -81,6 +47,7 @@ def _decided(case: Case) -> Iterator[str]:
         yield _decision(proof)
     if not case.proofs:
         yield "no container of it runs"
+    yield from here(case)
     for key in LANGUAGES:
         if key in case.pod.annotations:
             yield f"{key} was written {_writers(case.pod, key)}"
@@ -88,8 +55,9 @@ def _decided(case: Case) -> Iterator[str]:
 
 def _decision(proof: Proof) -> str:
     name, wanted = proof.container.name, proof.asked
-    if wanted.cpus is None:
-        return f"container {name}: nobody decided CPUs: it shares what is nobody's own"
+    if wanted.cpus is None or wanted.shares:
+        which = f", {render(wanted.cpus)}" if wanted.cpus else ""
+        return f"container {name}: nobody decided CPUs: it shares what is nobody's own{which}"
     mems = f", memory of {nodes(wanted.mems)}" if wanted.mems else ""
     by = wanted.by or "an assignment that is in force"
     return f"container {name}: CPUs {render(wanted.cpus)}{mems}, by {by}"
@@ -133,7 +101,7 @@ def _free(account: NodeAccount) -> str:
 
 
 def _size(name: str, number: int) -> str:
-    return amount(number) if name == _MEMORY or name.startswith("hugepages-") else str(number)
+    return amount(number) if name == "memory" or name.startswith("hugepages-") else str(number)
 
 
 def _written(case: Case) -> Iterator[str]:
@@ -158,8 +126,10 @@ def _in_force(case: Case) -> Iterator[str]:
         if effective is None:
             yield f"container {proof.container.name}: not seen"
             continue
-        where = nodes(topology.nodes_of(effective))
-        said = f"container {proof.container.name}: CPUs {render(effective)}, {where}"
+        found = topology.nodes_of(effective)
+        where = nodes(found) if found else "a node that nobody knows"
+        cpus = f"CPUs {render(effective)}, {where}" if effective else "no CPU"
+        said = f"container {proof.container.name}: {cpus}"
         yield said + (f"; its tasks use {render(used)}" if used and used != effective else "")
 
 
@@ -176,7 +146,7 @@ def _measured(case: Case) -> Iterator[str]:
             place = "a node that nobody knows"
             if device.nodes:
                 place = f"{nodes(device.nodes)} (by {device.node_source})"
-            yield f"  {device.kind} {device.id}: {place}"
+            yield f"  {named_device(device)}: {place}"
 
 
 def _limits(case: Case) -> Iterator[str]:

@@ -4,9 +4,9 @@ What a scheduler with the policy SingleNUMANode looks for, by what the agents ha
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
-from numa_agent.core.explaining.chapters import demanded
+from numa_agent.core.explaining.asking import demanded
 from numa_agent.core.explaining.story import Chapter, Story, Todo
 from numa_agent.core.pods import Pod
 
@@ -37,15 +37,57 @@ class Room:
 
 def placing(pod: Pod, rooms: Sequence[Room], why: str) -> Story:
     """Where a pod would fit, and what would make room for it. `why` says why it isn't placed."""
-    told = {name for room in rooms for name in room.available}
-    wanted = {name: size for name, size in pod.demands.effective().items() if name in told}
-    whole = pod.demands.effective()
+    whole, wanted = _demand(pod, rooms)
     chapters = (
         Chapter(title="asked", lines=(demanded(whole), *_untold(whole, wanted))),
         Chapter(title="placed", lines=(why,)),
-        Chapter(title="room", lines=tuple(_lines(wanted, rooms)) or ("no node is told of",)),
+        _room(wanted, rooms),
     )
-    return Story(pod=pod.full_name, chapters=chapters, todo=tuple(_todo(pod, wanted, rooms)))
+    todo = _elsewhere(pod) if _fits(wanted, rooms) else _making_room(wanted, rooms)
+    return Story(pod=pod.full_name, chapters=chapters, todo=tuple(todo))
+
+
+def waiting(story: Story, pod: Pod, rooms: Sequence[Room]) -> Story:
+    """A story with where the pod would have room, of one that is here and runs no container.
+
+    It is placed: what keeps it from running is kubelet, an image, a volume or its program.
+    """
+    _, wanted = _demand(pod, rooms)
+    room = () if _fits(wanted, rooms) else _making_room(wanted, rooms)
+    return replace(
+        story,
+        chapters=(*story.chapters, _room(wanted, rooms)),
+        todo=(*story.todo, _why_not_running(pod), *room),
+    )
+
+
+def _why_not_running(pod: Pod) -> Todo:
+    if pod.phase == "Failed":
+        return Todo(
+            what="see why it failed: TopologyAffinityError is kubelet's Topology Manager, whose"
+            " policy found no NUMA nodes for it",
+            command=f"kubectl get pod -n {pod.namespace} {pod.name}"
+            " -o jsonpath='{.status.reason}: {.status.message}'",
+        )
+    return Todo(
+        what="it is placed here: see why no container of it runs (image, volumes, crashes)",
+        command=f"kubectl describe pod -n {pod.namespace} {pod.name}",
+    )
+
+
+def _demand(pod: Pod, rooms: Iterable[Room]) -> tuple[Mapping[str, int], Mapping[str, int]]:
+    """All that a pod asks for, and what of it NUMA nodes are told of."""
+    told = {name for room in rooms for name in room.available}
+    whole = {name: size for name, size in pod.demands.effective().items() if size}
+    return whole, {name: size for name, size in whole.items() if name in told}
+
+
+def _fits(wanted: Mapping[str, int], rooms: Iterable[Room]) -> bool:
+    return any(not room.missing(wanted) for room in rooms)
+
+
+def _room(wanted: Mapping[str, int], rooms: Iterable[Room]) -> Chapter:
+    return Chapter(title="room", lines=tuple(_lines(wanted, rooms)) or ("no node is told of",))
 
 
 def _untold(whole: Mapping[str, int], wanted: Mapping[str, int]) -> Iterator[str]:
@@ -61,13 +103,14 @@ def _lines(wanted: Mapping[str, int], rooms: Iterable[Room]) -> Iterator[str]:
         yield f"{room.machine} {room.node}: {said}"
 
 
-def _todo(pod: Pod, wanted: Mapping[str, int], rooms: Sequence[Room]) -> Iterator[Todo]:
-    if any(not room.missing(wanted) for room in rooms):
-        yield Todo(
-            what="a node has room: see what else the scheduler says (taints, affinity, quotas)",
-            command=f"kubectl describe pod -n {pod.namespace} {pod.name}",
-        )
-        return
+def _elsewhere(pod: Pod) -> Iterator[Todo]:
+    yield Todo(
+        what="a node has room: see what else the scheduler says (taints, affinity, quotas)",
+        command=f"kubectl describe pod -n {pod.namespace} {pod.name}",
+    )
+
+
+def _making_room(wanted: Mapping[str, int], rooms: Sequence[Room]) -> Iterator[Todo]:
     for room in rooms:
         ended = _enough(room, room.missing(wanted))
         if ended:
@@ -112,6 +155,6 @@ def _largest(wanted: Mapping[str, int], rooms: Sequence[Room]) -> str:
         return ""
     best = max(rooms, key=lambda room: _use(room.available, wanted) if wanted else 0)
     offered = {name: min(size, best.available.get(name, 0)) for name, size in wanted.items()}
-    if not all(offered.values()):
+    if not all(size > 0 for size in offered.values()):
         return ""
     return f"{demanded(offered)} ({best.machine} {best.node})"

@@ -61,7 +61,8 @@ def _holders(account: NodeAccount, held: Sequence[Proof]) -> Mapping[str, Mappin
     found: dict[str, Counter[str]] = {}
     cpus = account.node.cpus or frozenset()
     for proof in held:
-        freed = len((proof.asked.cpus or frozenset()) & cpus)
+        own_cpus = frozenset() if proof.asked.shares else proof.asked.cpus or frozenset()
+        freed = len(own_cpus & cpus)
         if freed:
             # Containers of a pod may share its CPUs: the most that one of them has is counted.
             own = found.setdefault(proof.pod.full_name, Counter())

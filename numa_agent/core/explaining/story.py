@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from numa_agent.core.accounting import NodeAccount
+from numa_agent.core.assigner import Kept
 from numa_agent.core.conditions import Condition
 from numa_agent.core.cpusets import Desired, Inputs, Step
 from numa_agent.core.kubelet import KubeletSettings
@@ -17,7 +18,9 @@ class Case:
 
     `settings` are kubelet's, None where they are unknown; `accounts` the NUMA nodes as they are
     told to the scheduler `told_to`, none where nothing may be told. `steps` are the writes that
-    are still to be made, and `held_back` says why none may be.
+    are still to be made, and `held_back` says why none may be. `chosen` is what the agent itself
+    decided for the pod and `chosen_at` when (RFC 3339), `unplaced` the code and the sentence that
+    say why it couldn't.
     """
 
     node_name: str
@@ -30,6 +33,9 @@ class Case:
     settings: KubeletSettings | None
     told_to: str
     held_back: str | None = None
+    chosen: Kept | None = None
+    chosen_at: str = ""
+    unplaced: tuple[str, str] | None = None
 
     @property
     def conditions(self) -> tuple[Condition, ...]:

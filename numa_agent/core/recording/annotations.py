@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 
 from numa_agent.core import pod_keys
+from numa_agent.core.assigner.asking import BIND_POLICY
 from numa_agent.core.recording import words
 from numa_agent.core.recording.fields import Entries, Leaf, one_of, text
 from numa_agent.core.recording.languages import decided
@@ -16,7 +17,9 @@ _DECIDED = text(decided)
 _SWITCH = one_of("true", "false")
 
 OF_PODS: Mapping[str, Leaf] = {
-    **dict.fromkeys((*pod_keys.DECIDING, *pod_keys.TOPOLOGY_SPECS), _DECIDED),
+    **dict.fromkeys((*pod_keys.DECIDING, *pod_keys.MARKS, *pod_keys.TOPOLOGY_SPECS), _DECIDED),
+    pod_keys.RESOURCE_SPEC: _DECIDED,
+    pod_keys.CPU_KIND: text(words.cpu_kind),
     pod_keys.SCHEDULER: one_of("true", "required"),
     pod_keys.BIND: one_of("off", "on"),
     pod_keys.ALLOW_ISOLATED: _SWITCH,
@@ -32,6 +35,7 @@ OF_NODES: Mapping[str, Leaf] = {
 }
 LABELS_OF_NODES: Mapping[str, Leaf] = {
     NUMA_RESERVATION: _SWITCH,
+    BIND_POLICY: one_of("None", "FullPCPUsOnly", "SpreadByPCPUs"),
     ack.MODE: one_of(
         *("topology", "default", "cgpu", "core_mem", "share", "mps", "none", "exclusive")
     ),

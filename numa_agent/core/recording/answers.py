@@ -4,6 +4,8 @@ A Pod's environment, commands, arguments, volumes and images aren't among it, no
 that isn't named here. The shapes are those of core.node, core.pods and core.podresources.
 """
 
+import re
+
 from numa_agent.core import pod_keys
 from numa_agent.core.documents import Document, mapping
 from numa_agent.core.recording import words
@@ -16,6 +18,7 @@ from numa_agent.core.recording.annotations import (
 from numa_agent.core.recording.fields import (
     AMOUNTS,
     both_spellings,
+    flag,
     mistyped,
     name,
     number,
@@ -26,7 +29,10 @@ from numa_agent.core.recording.fields import (
 from numa_agent.core.recording.pseudonyms import Kind, Names
 
 _UID = text(words.uuid)
-_MOMENT = text(lambda names, value: value if _is_moment(value) else names.word(value))
+_RFC_3339 = re.compile(
+    r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d{1,9})?(?:Z|[+-]\d\d:\d\d)", re.ASCII
+)
+_MOMENT = text(lambda names, value: value if _RFC_3339.fullmatch(value) else names.word(value))
 
 _NODE = {
     "kind": one_of("Node"),
@@ -45,7 +51,8 @@ _NODE = {
 }
 
 _RESOURCES = {"requests": AMOUNTS, "limits": AMOUNTS}
-_CONTAINER = {"name": name(Kind.CONTAINER), "resources": _RESOURCES}
+_USED = {**_RESOURCES, "claims": [{"name": name(Kind.CLAIM)}]}
+_CONTAINER = {"name": name(Kind.CONTAINER), "resources": _USED}
 _INIT_CONTAINER = {**_CONTAINER, "restartPolicy": one_of("Always", "OnFailure", "Never")}
 _STATUS = {
     "name": name(Kind.CONTAINER),
@@ -79,6 +86,11 @@ def _manager(names: Names, entry: Document) -> Document:
     return {**mapping(shown), "fieldsV1": fields}
 
 
+_OWNER = {
+    "kind": one_of("ReplicaSet", "StatefulSet", "DaemonSet", "Job", "Node"),
+    "name": name(Kind.POD),
+    "controller": flag,
+}
 _POD = {
     "metadata": {
         "namespace": name(Kind.NAMESPACE),
@@ -87,6 +99,7 @@ _POD = {
         "annotations": POD_ANNOTATIONS,
         "labels": POD_LABELS,
         "managedFields": _managed_fields,
+        "ownerReferences": [_OWNER],
     },
     "spec": {
         "runtimeClassName": text(
@@ -169,7 +182,3 @@ def pods(document: Document, names: Names) -> Document:
 def podresources(document: Document, names: Names) -> Document:
     """What kubelet's podresources API answers, as answers/podresources.json has it."""
     return mapping(reduced(_GRANTED, document, names))
-
-
-def _is_moment(value: str) -> bool:
-    return not value.strip("0123456789TZ:.+-") and len(value) < 40

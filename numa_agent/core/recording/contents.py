@@ -29,7 +29,7 @@ _NAMESPACES = re.compile(rb"NSpid:[ \t]*[0-9 \t]*")
 _GPU_NODE = re.compile(rb"Node:\s+\d{1,5}")
 _POPULATED = re.compile(rb"populated [01]")
 _NUMA_STAT = re.compile(
-    rb"[a-z_]{1,30}(?:=\d{1,19})?(?: N\d{1,6}=\d{1,19})+"  # v2's rows, and v1's with their sum
+    rb"[a-z_]{1,30}(?:=\d{1,20})?(?: N\d{1,6}=\d{1,20})+"  # v2's rows, and v1's with their sum
 )
 _FOREIGN = re.compile(rb"numa_foreign \d{1,19}")
 _DEVICE = re.compile(rb"c 195:\d{1,3} [rwm]+")

@@ -16,6 +16,7 @@ _WORDS = {
     *("version", "cpus", "nodes", "mems", "containers", "cpuset", "numaNodeResources", "node"),
     *("resources", "elems", "numaTopologyPolicy", "singleNUMANodeExclusive", "reservedCPUs"),
     *("applyPolicy", "cpusetExclusive"),
+    *("requiredCPUBindPolicy", "preferredCPUBindPolicy", "preferredCPUExclusivePolicy"),
 }
 """The members of every language that is read."""
 
@@ -23,6 +24,7 @@ _LOWER = {word.lower() for word in _WORDS}
 _VALUES = {
     *("", "SingleNUMANode", "Restricted", "BestEffort", "Required", "Preferred"),
     *("Default", "ReservedCPUsOnly"),
+    *("FullPCPUs", "SpreadByPCPUs", "ConstrainedBurst", "None", "PCPULevel", "NUMANodeLevel"),
 }
 _CONTAINER = re.compile(r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?")
 _MOST_DIGITS = 9
@@ -82,7 +84,7 @@ def _shown(
     elif isinstance(value, _Number):
         yield None if known else "0"
     elif isinstance(value, str):
-        shown = value if known and value in _VALUES else _listed_or_amount(names, value)
+        shown = _text(names, value) if known else names.word(value)
         yield None if shown == value else json.dumps(shown)
     else:
         yield None
@@ -107,7 +109,9 @@ def _member(
     return names.word(key), "", False
 
 
-def _listed_or_amount(names: Names, value: str) -> str:
+def _text(names: Names, value: str) -> str:
+    if value in _VALUES:
+        return value
     kept = words.cpus(names, value)
     return kept if kept == value else words.amount(names, value)
 

@@ -46,7 +46,7 @@ def render(
         _NAMES_KEPT if keep_names else _NAMES_REPLACED,
         f"{len(recorded)} files, links and directories: bytes, what is kept, path",
     ]
-    lines += [f"{each.size}\t{each.rule}\t{each.path}" for each in recorded]
+    lines += [f"{each.size}\t{each.rule}\t{_shown(each.path)}" for each in recorded]
     lines += ["", *_left_out(list(left_out))]
     return "\n".join(lines) + "\n"
 
@@ -57,6 +57,11 @@ def _left_out(left_out: Sequence[LeftOut]) -> Iterable[str]:
         return
     yield f"left out: {len(left_out)}"
     for each in left_out[:MOST_LEFT_OUT]:
-        yield f"{each.path[:_LONGEST]}: {each.why}"
+        yield f"{_shown(each.path[:_LONGEST])}: {each.why}"
     rest = Counter(each.why for each in left_out[MOST_LEFT_OUT:])
     yield from (f"and {count} more: {why}" for why, count in sorted(rest.items()))
+
+
+def _shown(path: str) -> str:
+    """A path on one line: a name may hold anything, and none may look like another's line."""
+    return "".join(each if each.isprintable() else ascii(each)[1:-1] for each in path)

@@ -89,3 +89,10 @@ _SHAPE = {
 def answers(document: Document, names: Names) -> Document:
     """NVML's answers, call by call."""
     return mapping(reduced(_SHAPE, document, names))
+
+
+def device_files(document: Document) -> frozenset[str]:
+    """The names below /dev of the GPUs that answered with their minor number (`nvidia3`)."""
+    gpus = document.get("gpus")
+    minors = [mapping(gpu).get("minor_number") for gpu in gpus] if isinstance(gpus, list) else []
+    return frozenset(f"nvidia{each}" for each in minors if type(each) is int and each >= 0)

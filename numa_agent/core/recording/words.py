@@ -24,13 +24,14 @@ from numa_agent.core.recording.vocabulary import (
 )
 
 _HUGE_PAGES = re.compile(r"hugepages-[1-9]\d{0,8}[KMGTPE]i")
-_GENERATED = re.compile(r"attachable-volumes-[a-z]{2,8}(?:-ebs|-pd|-disk)?")
+_GENERATED = re.compile(r"attachable-volumes-(?:aws-ebs|gce-pd|azure-disk|cinder)")
 
 _PRODUCT = re.compile(
     r"[A-Z]{0,2}\d{1,4}[A-Z]{0,2}|\d{1,5}|\d{1,3}[cg]|\d{1,4}(?:gb|GB|GHz|MHz|MB|TB)|[SO]XM\d?|v\d{1,2}"
     r"|HBM\d?e?|POWER\d{1,2}|Ascend\d{3}[A-Z]?|MI\d{3}[A-Z]?"
 )
 _BETWEEN = re.compile(r"([^A-Za-z0-9]+)")
+_CPU_KIND = re.compile(r"core|atom|lowpower|capacity-\d{1,6}")
 _VERSION = re.compile(r"\d{1,6}(?:\.\d{1,6}){0,4}")
 _KUBELET = re.compile(r"v?\d{1,3}\.\d{1,3}\.\d{1,4}")
 
@@ -75,6 +76,11 @@ def cpus(names: Names, text: str) -> str:
     return text if _reads(cpulist.parse, text) else names.word(text)
 
 
+def cpu_kind(names: Names, text: str) -> str:
+    """The name of a kind of CPUs in the map."""
+    return text if _CPU_KIND.fullmatch(text) else names.word(text)
+
+
 def amount(names: Names, text: str) -> str:
     """A quantity, or a percentage."""
     number = text.removesuffix("%")
@@ -111,7 +117,7 @@ def container_id(names: Names, text: str) -> str:
 def domain(names: Names, text: str) -> str:
     """A vendor's domain, or one of Kubernetes' own."""
     if text in DOMAINS or names.keep:
-        return text
+        return names.known(Kind.DOMAIN, text)
     own, native = text.removesuffix(".kubernetes.io"), text.endswith(".kubernetes.io")
     return names.of(Kind.DOMAIN, own) + (".kubernetes.io" if native else ".example")
 
@@ -119,12 +125,12 @@ def domain(names: Names, text: str) -> str:
 def resource(names: Names, text: str) -> str:
     """A resource's name; those that Kubernetes itself knows stay such."""
     if names.keep or text in NATIVE or _HUGE_PAGES.fullmatch(text) or _GENERATED.fullmatch(text):
-        return text
+        return names.known(Kind.DOMAIN, text)
     place, slash, name = text.partition("/")
     if not slash:
         return names.of(Kind.RESOURCE, text)
     kept = is_product(name) or placeless(text)
-    shown = name if kept else names.of(Kind.RESOURCE, name)
+    shown = (names.known if kept else names.of)(Kind.RESOURCE, name)
     return f"{domain(names, place)}/{shown}"
 
 
@@ -172,7 +178,7 @@ def cdi_device(names: Names, text: str) -> str:
 
 def interface(names: Names, text: str) -> str:
     """A network interface or RDMA device."""
-    return text if _INTERFACE.fullmatch(text) else names.of(Kind.INTERFACE, text)
+    return (names.known if _INTERFACE.fullmatch(text) else names.of)(Kind.INTERFACE, text)
 
 
 def driver(names: Names, text: str) -> str:

@@ -39,7 +39,9 @@ def _placed(facts: Facts, effective: CpuSet, topology: Topology) -> Iterator[Rea
     if outside or facts.strayed:
         return
     home = home_nodes(facts, topology)
-    if home is None:
+    if not effective:
+        yield Reason(code="cpus-place-unknown", message=said)
+    elif home is None:
         yield Reason(code="cpus-place-unknown", message=f"{said}, whose NUMA node isn't known")
     elif len(home) > 1:
         message = f"{said}, in {nodes(home)}"

@@ -15,7 +15,8 @@ class HeldDevice:
     """A device that a container holds alone.
 
     `nodes` are the NUMA nodes that it may be in, none where nobody knows, and `node_source` is who
-    told them. `memory_node` is the node that its own memory is, on machines where that is one.
+    told them. `memory_node` is the node that its own memory is, on machines where that is one;
+    `memory_may_be` are those of which one may be it where nobody tells which.
     `seen_by` is how it is known that the container holds it, `resource` as a unit of which, ""
     where that isn't known.
     """
@@ -26,6 +27,7 @@ class HeldDevice:
     node_source: str
     seen_by: str
     memory_node: Node | None = None
+    memory_may_be: tuple[Node, ...] = ()
     resource: str = ""
 
     @property
@@ -47,9 +49,10 @@ class Facts:
 
     `memory` is None where it wasn't seen, for the reason `memory_unseen`; `hugepages_unseen` says
     that it may have hugepages which aren't among it. `devices` are those that it holds as far as
-    is known; `devices_unseen` says why there may be more, None where there are not, and
-    `devices_asked` that its spec asks for some. `tasks_unseen` counts hidden tasks, and
-    `cpu_quota` is None where none is set.
+    is known; `devices_unseen` says why there may be more, None where there are not,
+    `devices_asked` that its spec asks for some, and `devices_unlisted` that kubelet answers and
+    doesn't tell of all of those. `tasks_unseen` counts hidden tasks, and `cpu_quota` is None where
+    none is set.
 
     The rest are what causes are told from. `limit` is the cgroup above it that has less than was
     decided, and `written` who changed its own set, in words. `topology_policy` is kubelet's.
@@ -71,6 +74,7 @@ class Facts:
     memory_unseen: str = "memory.numa_stat wasn't read"
     hugepages_unseen: bool = False
     devices_asked: bool = False
+    devices_unlisted: bool = False
     tasks_unseen: int = 0
     cpu_quota: float | None = None
     limit: str | None = None

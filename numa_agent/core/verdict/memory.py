@@ -3,7 +3,7 @@
 Pages of files are told apart and never held against a container: a library's may be anybody's.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 
 from numa_agent.core.topology import NodeKind, Topology
 from numa_agent.core.verdict.facts import Facts, Node
@@ -35,25 +35,60 @@ def memory_reasons(
         yield Reason(code="memory-unseen", message=message)
     if home is None:
         return
-    tiers = _tiers(topology, home)
-    near = home | tiers | _of_gpus(facts, topology)
-    away = _outside(facts.memory.own, near)
+    yield from _placed(facts, topology, home)
+
+
+def _placed(facts: Facts, topology: Topology, home: frozenset[Node]) -> Iterator[Reason]:
+    memory = facts.memory
+    assert memory is not None
+    tiers, of_gpus = _tiers(topology, home), _of_gpus(facts, topology)
+    near = home | tiers | of_gpus
+    doubtful = _doubtful(facts, topology, (*memory.own, *memory.cache)) - near
+    # What is a GPU's own hides nothing of the rest.
+    own = {node: size for node, size in memory.own.items() if node not in of_gpus}
+    whole = sum(own.values())
+    outside = "" if whole == sum(memory.own.values()) else " outside GPUs"
+    of_it = f"of its {amount(whole)} of memory{outside}"
+    away = _outside(own, near | doubtful)
     if away:
-        size, whole = sum(away.values()), sum(facts.memory.own.values())
+        size = sum(away.values())
         yield Reason(
             code="memory-remote" if size * 2 > whole else "memory-split",
-            message=f"{amount(size)} of its {amount(whole)} of memory are in {nodes(away)}, its"
-            f" CPUs in {nodes(home)}",
+            message=f"{amount(size)} {of_it} are in {nodes(away)}, its CPUs in {nodes(home)}",
             cause=_cause(facts, topology, home, away),
         )
-    yield from _tiered(facts.memory.own, tiers, home)
-    cached = _outside(facts.memory.cache, near)
+    unsure = {node: size for node, size in own.items() if size and node in doubtful}
+    if unsure and _outside(own, near):
+        message = (
+            f"{amount(sum(unsure.values()))} {of_it} are in {nodes(unsure)}, of which nobody tells"
+            " whether that is beside it"
+        )
+        yield Reason(code="memory-place-unknown", message=message)
+    yield from _tiered(own, tiers, home)
+    cached = _outside(memory.cache, near | doubtful)
     if cached:
         message = (
             f"{amount(sum(cached.values()))} of the page cache that it filled are in"
             f" {nodes(cached)}"
         )
         yield Reason(code="cache-remote", message=message)
+
+
+def _doubtful(facts: Facts, topology: Topology, used: Iterable[Node]) -> frozenset[Node]:
+    """The nodes that may be a tier of its own or its GPU's own memory, as far as anybody tells.
+
+    Those that the map lacks (a kernel may have put some online since), those whose CPUs or whose
+    distances aren't known, and the memory of GPUs of which one is held and nobody tells which.
+    """
+    of_gpus = {gpu.memory_node for gpu in topology.gpus}
+    placed = {
+        node.id
+        for node in topology.nodes
+        if node.kind is NodeKind.CPU
+        or (node.kind is NodeKind.MEMORY and (node.nearest_cpu_nodes or node.id in of_gpus))
+    }
+    may_be = (node for device in facts.devices for node in device.memory_may_be)
+    return frozenset(used).difference(placed).union(may_be)
 
 
 def _tiers(topology: Topology, home: frozenset[Node]) -> frozenset[Node]:
@@ -105,6 +140,8 @@ def _cause(
 ) -> Cause:
     if away.keys() <= facts.decided_mems:
         return Cause(code=AS_DECIDED, message="as its memory nodes were decided")
+    if all(_has_none(topology, node) for node in home):
+        return Cause(code="no-memory-there", message=f"there is no memory in {nodes(home)}")
     if facts.effective_mems is not None and not facts.effective_mems & away.keys():
         held = nodes(facts.effective_mems)
         return Cause(
@@ -125,6 +162,11 @@ def _cause(
         message=f"it may take memory of {allowed}: it was taken before its CPUs were bound, or by"
         " a policy of its own",
     )
+
+
+def _has_none(topology: Topology, node_id: Node) -> bool:
+    node = topology.node(node_id)
+    return node is not None and node.memory_bytes == 0
 
 
 def _is_full(topology: Topology, node_id: Node, free: int | None) -> bool:

@@ -43,6 +43,7 @@ CODES = {
     "memory-unseen": (Aspect.MEMORY, Alignment.UNKNOWN),
     "memory-remote": (Aspect.MEMORY, Alignment.REMOTE),
     "memory-split": (Aspect.MEMORY, Alignment.SPLIT),
+    "memory-place-unknown": (Aspect.MEMORY, Alignment.UNKNOWN),
     "memory-tiered": (Aspect.MEMORY, None),
     "cache-remote": (Aspect.MEMORY, None),
     "devices-unseen": (Aspect.DEVICES, Alignment.UNKNOWN),

@@ -4,6 +4,7 @@ from collections import Counter
 from collections.abc import Iterable
 
 from numa_agent.core.cpulist import render
+from numa_agent.core.quoting import cut
 from numa_agent.core.verdict.facts import Facts, HeldDevice
 
 _KINDS = {"gpu": "GPU", "nic": "NIC", "nvme": "NVMe disk", "other": "device"}
@@ -13,7 +14,7 @@ _UNITS = ("B", "KiB", "MiB", "GiB", "TiB")
 def in_force(facts: Facts) -> str:
     """Which CPUs are in force, of which decided, and on which the tasks keep themselves."""
     effective = facts.effective or frozenset()
-    said = f"CPUs {render(effective)} are in force"
+    said = f"CPUs {render(effective)} are in force" if effective else "no CPU is in force"
     if facts.decided is not None and effective < facts.decided:
         said += f" of {render(facts.decided)} decided"
     if facts.used and facts.used < effective:
@@ -25,6 +26,12 @@ def nodes(ids: Iterable[int]) -> str:
     """`node 1` or `nodes 0,2`."""
     listed = sorted(ids)
     return f"node{'s' if len(listed) > 1 else ''} {render(listed)}"
+
+
+def named_device(device: HeldDevice) -> str:
+    """`gpu GPU-1234`; a plugin may call its devices anything."""
+    name = device.id if device.id.isprintable() else repr(device.id)
+    return f"{device.kind} {cut(name)}"
 
 
 def devices(held: Iterable[HeldDevice]) -> str:

@@ -27,7 +27,9 @@ _CONTROL = 254
 """From here on the minor numbers are the driver's own files, which every container gets."""
 
 _LIMIT = 1 << 16
-_DEV = "/dev/"
+_DEV = ("/dev/", "../../../dev/")
+"""How an open file below /dev begins: as the kernel says it, and as a recording does, whose links
+stay in it."""
 
 
 def read_allowed_devices(mount: Mount, host_root: Path, path: str) -> frozenset[str]:
@@ -62,6 +64,13 @@ def read_open_devices(mount: Mount, proc: Path, paths: Iterable[str]) -> frozens
 def _open_files(folder: Path) -> Iterator[str]:
     with os.scandir(folder) as entries:
         for _, entry in zip(range(MAX_FILES), entries, strict=False):
-            link = os.readlink(entry.path)
-            if link.startswith(_DEV):
-                yield link.removeprefix(_DEV)
+            # One that was closed meanwhile costs itself alone.
+            with suppress(OSError):
+                name = below_dev(os.readlink(entry.path))
+                if name is not None:
+                    yield name
+
+
+def below_dev(link: str) -> str | None:
+    """The name below /dev of an open file, by its link in `/proc/PID/fd`; None for any other."""
+    return next((link.removeprefix(dev) for dev in _DEV if link.startswith(dev)), None)

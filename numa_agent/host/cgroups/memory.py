@@ -7,8 +7,10 @@ only where there is none, since the kernel walks every page table to answer
 
 import os
 from collections.abc import Iterable, Iterator
+from functools import partial
 from pathlib import Path
 
+from numa_agent.core import cpulist
 from numa_agent.core.cgroups import Version
 from numa_agent.core.memory_use import (
     HUGETLB_FILES,
@@ -48,7 +50,8 @@ def read_memory(mount: Mount, host_root: Path, path: str) -> MemoryUse | None:
         except FileNotFoundError:
             return None
         if mount.version is Version.V2:
-            return with_hugepages(parse_v2(lines), _hugepages(folder))
+            allowed = partial(_allowed, folder, mount.names.effective_mems)
+            return with_hugepages(parse_v2(lines), _hugepages(folder), allowed)
     return parse_v1(lines, os.sysconf("SC_PAGE_SIZE"))
 
 
@@ -59,6 +62,15 @@ def _hugepages(folder: Folder) -> Iterator[list[bytes]]:
             yield folder.lines(name, _LIMIT)
         except FileNotFoundError:
             continue
+
+
+def _allowed(folder: Folder, name: str) -> frozenset[int] | None:
+    """The nodes that a cgroup may take memory from, None where that isn't told."""
+    try:
+        text = folder.read(name, _LIMIT)
+        return cpulist.parse(text.decode("utf-8", "replace")) or None
+    except (OSError, ValueError):
+        return None
 
 
 def read_maps(mount: Mount, proc: Path, paths: Iterable[str]) -> MemoryUse | None:

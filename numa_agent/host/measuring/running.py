@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from types import FrameType
 
 from numa_agent.core.errors import SourceError
+from numa_agent.host.measuring.leftovers import adopt, children, end_children
 
 ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT)
 """Signals that a command gets and that end the trial."""
@@ -43,7 +44,7 @@ class Runner:
     """Runs one command again and again, with its output in one open file.
 
     It has this process's environment, folder and process group; its input is empty, since the
-    first run would read it all.
+    first run would read it all. Where a run is ended before its time, so is what it has started.
     """
 
     def __init__(self, command: Sequence[str], output: int, timeout: float) -> None:
@@ -52,6 +53,7 @@ class Runner:
         self._output = output
         self._timeout = timeout
         self._process: subprocess.Popen[bytes] | None = None
+        self._others: frozenset[int] = frozenset()
         self._ending: int | None = None
         self._timed_out = False
 
@@ -73,6 +75,8 @@ class Runner:
         """Start the command; it inherits where this thread may run. Raises SourceError."""
         self._stop_if_asked()
         self._timed_out = False
+        self._others = children()
+        adopt(orphans=True)
         try:
             self._process = subprocess.Popen(  # noqa: S603 - it is what the user asked for
                 self._command,
@@ -81,6 +85,7 @@ class Runner:
                 stderr=self._output,
             )
         except (OSError, ValueError) as error:
+            adopt(orphans=False)
             why = error.strerror if isinstance(error, OSError) else error
             raise SourceError(f"{self._command[0]}: can't be started: {why}") from error
         if self._ending is not None:
@@ -106,6 +111,9 @@ class Runner:
             timer.cancel()
             self._process = None
         timer.join(2 * GRACE)
+        if self._timed_out or self._ending is not None:
+            end_children(self._others, GRACE)
+        adopt(orphans=False)
         self._stop_if_asked()
         return Ended(
             seconds=seconds,

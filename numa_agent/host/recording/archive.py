@@ -1,9 +1,8 @@
-"""The recording's one file: a tar, with gzip around it or without, written as it is read.
+"""The recording's one file: a tar, written as it is read.
 
-pax(1), gzip(1). Times, owners and the machine's own modes aren't in it.
+pax(1). Times, owners and the machine's own modes aren't in it.
 """
 
-import gzip
 import io
 import tarfile
 from collections.abc import Iterator
@@ -20,19 +19,6 @@ LEAST = 1 << 20
 """The least limit that makes sense, in bytes."""
 _SHORT = 80
 """Letters of a name that is in the tar's own header for sure."""
-_LEVEL = 6
-"""Nine takes twice the time for a hundredth less."""
-
-
-@contextmanager
-def compressed(stream: BinaryIO, *, gz: bool) -> Iterator[BinaryIO]:
-    """A stream whose bytes are compressed on their way, or go as they are."""
-    if not gz:
-        yield stream
-        return
-    # Without the time and a name, so that the bytes tell nothing of either.
-    with gzip.GzipFile("", "wb", _LEVEL, stream, mtime=0) as file:
-        yield file  # type: ignore[misc]
 
 
 @contextmanager

@@ -4,7 +4,7 @@ Below the hierarchy's mount no link is followed, as host.cgroups doesn't.
 """
 
 import stat
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -51,8 +51,10 @@ _OTHERS = (
 _SYSTEM, _SERVICE = "system.slice", ".service"
 
 
-def find_groups(finds: Finds, host_root: Path, cgroup_root: str) -> None:
-    """Find kubelet's cgroups and the tasks in them."""
+def find_groups(
+    finds: Finds, host_root: Path, cgroup_root: str, gpu_files: Collection[str]
+) -> None:
+    """Find kubelet's cgroups, the tasks in them, and which of the GPUs' files those have open."""
     base = spot_of(CGROUP_DIR)
     try:
         mount = find_mount(host_root)
@@ -60,7 +62,7 @@ def find_groups(finds: Finds, host_root: Path, cgroup_root: str) -> None:
         _without_hierarchy(finds)
         return
     parts = mount.path.relative_to(host_root).parts
-    if not parts or ".." in parts:
+    if not parts or ".." in parts or not all(map(str.isprintable, parts)):
         finds.leave_out(base, "it is mounted where nothing is looked for")
         return
     try:
@@ -74,7 +76,7 @@ def find_groups(finds: Finds, host_root: Path, cgroup_root: str) -> None:
     if mount.version is Version.V1:
         for names, files in _OTHERS:
             _other(finds, names, files, cgroup_root)
-    find_tasks(finds, walk.containers, account_of(finds.tree, mount, host_root, real))
+    find_tasks(finds, walk.containers, account_of(finds.tree, mount, host_root, real), gpu_files)
 
 
 def _without_hierarchy(finds: Finds) -> None:
@@ -127,6 +129,8 @@ class _Walk:
         yield from dict.fromkeys(each.kubepods for each in found)
 
     def _chain(self, spot: Spot, real: Parts, levels: Levels) -> None:
+        if not all(map(str.isprintable, levels)):
+            return
         if not self._finds.tree.is_folder((*real, *levels)):
             return
         for level in levels:

@@ -44,6 +44,9 @@ def _function(finds: Finds, spot: Spot, real: Parts) -> None:
     except LeftOutError as error:
         finds.leave_out(spot, "a link that leads nowhere" if error.missing else str(error))
         return
+    if not all(map(is_text, target)):
+        finds.leave_out(spot, "a link to a name that can't be shown")
+        return
     place = spot_of(target, pci_part)
     finds.add(FoundLink(spot, place))
     find_within(finds, place, target, rules.PCI)

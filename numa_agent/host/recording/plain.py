@@ -2,6 +2,7 @@
 
 import os
 import stat
+from pathlib import Path
 
 FILE = os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC | os.O_NOFOLLOW
 """How a file is opened: a FIFO that takes its place in between doesn't block us."""
@@ -35,6 +36,19 @@ def check_plain(status: os.stat_result, limit: int) -> None:
             raise LeftOutError(f"{called}, not a file")
     if status.st_size > limit:
         raise LeftOutError(f"larger than {limit} bytes")
+
+
+def read_plain(path: Path, limit: int) -> bytes:
+    """A plain file by its path, to which links may lead, at most so many bytes.
+
+    Raises OSError, and LeftOutError for anything else: a folder may be from anybody.
+    """
+    file = os.open(path, FILE & ~os.O_NOFOLLOW)
+    try:
+        check_plain(os.fstat(file), limit)
+        return read_whole(file, limit)
+    finally:
+        os.close(file)
 
 
 def read_whole(file: int, limit: int) -> bytes:

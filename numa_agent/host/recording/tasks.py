@@ -1,12 +1,13 @@
 """Looking for the tasks of containers, of which procfs says where they may run."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 
 from numa_agent.core.recording import contents
 from numa_agent.host.cgroups.memory import MAX_PROCESSES
 from numa_agent.host.cgroups.mount import PROC_DIR
 from numa_agent.host.cgroups.tasks import MAX_TASKS
 from numa_agent.host.recording.account import Account
+from numa_agent.host.recording.open_files import find_open_gpus
 from numa_agent.host.recording.plain import LeftOutError
 from numa_agent.host.recording.spots import Finds, FoundFile, spot_of
 from numa_agent.host.recording.tree import Parts
@@ -16,16 +17,22 @@ _MOST_TASKS = 20_000
 _LIST_BYTES = 1 << 20
 
 
-def find_tasks(finds: Finds, containers: Iterable[Sequence[Parts]], account: Account) -> None:
+def find_tasks(
+    finds: Finds,
+    containers: Sequence[Sequence[Parts]],
+    account: Account,
+    gpu_files: Collection[str],
+) -> None:
     """The tasks of containers, where this process and they are of one namespace.
 
-    A container is its cgroup and then those in it.
+    A container is its cgroup and then those in it. `gpu_files` are the GPUs' names below /dev.
     """
     own = _real(finds, (PROC_DIR, "self", "status"))
     if own is not None:
         finds.add(FoundFile(spot_of((PROC_DIR, "self", "status")), own, contents.namespaces))
         if _is_nested(finds, own):
             return
+    find_open_gpus(finds, (each for container in containers for each in container), gpu_files)
     seen: set[int] = set()
     for container in containers:
         if not all(_find_statuses(finds, parts, seen) for parts in container):

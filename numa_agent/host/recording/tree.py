@@ -23,9 +23,9 @@ MOST_NAMES = 1 << 16
 """Names looked at in one directory."""
 
 _MOST_LINKS = 40
+_MOST_DEEP = 128  # the longest chain of bridges has a few dozens
 _SAFE = os.O_CLOEXEC | os.O_NOFOLLOW
 _DIRECTORY = os.O_RDONLY | os.O_DIRECTORY | _SAFE
-
 
 _GONE = {errno.ENOENT, errno.ENODEV, errno.ESRCH}
 
@@ -67,6 +67,8 @@ class Tree:
             if name == "..":
                 self._up(found)
                 continue
+            if len(found) == _MOST_DEEP:
+                raise LeftOutError(f"over {_MOST_DEEP} names deep")
             target = self._target((*found, name))
             if target is None:
                 found.append(name)

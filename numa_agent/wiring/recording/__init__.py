@@ -14,15 +14,16 @@ from numa_agent.config import Config, ConfigError
 from numa_agent.core.recording import manifest, rules
 from numa_agent.core.recording.manifest import LeftOut, Recorded
 from numa_agent.core.recording.pseudonyms import Names
-from numa_agent.host.recording.archive import LEAST, Archive, archived, compressed
+from numa_agent.host.recording.archive import LEAST, Archive, archived
 from numa_agent.host.recording.groups import find_groups
 from numa_agent.host.recording.machine import find_map, limit_of
+from numa_agent.host.recording.packing import Packing, packer
 from numa_agent.host.recording.pci import find_pci, has_nvidia
 from numa_agent.host.recording.plain import LeftOutError
 from numa_agent.host.recording.spots import Finds, FoundFile, FoundFolder
 from numa_agent.host.recording.tree import Tree
 from numa_agent.wiring.recording.answers import add_answers
-from numa_agent.wiring.recording.files import add_kubelet, add_mounts
+from numa_agent.wiring.recording.files import add_decisions, add_kubelet, add_mounts
 from numa_agent.wiring.recording.parts import Parts
 from numa_agent.wiring.recording.settings import add_settings
 
@@ -48,7 +49,7 @@ def record_once(
     config: Config,
     stream: BinaryIO,
     *,
-    gz: bool = True,
+    packing: Packing,
     limit: int = DEFAULT_LIMIT,
     keep_names: bool = False,
     seconds: float = _SECONDS,
@@ -56,10 +57,12 @@ def record_once(
     """Write the recording of the machine that the configuration names into a stream.
 
     `limit` is in bytes when unpacked; reading ends after `seconds`. Raises ConfigError for a limit
-    that is too small, and SourceError when the host root can't be opened.
+    that is too small, and SourceError when the host root can't be opened or the way to pack can't
+    be had.
     """
     if limit < LEAST:
         raise ConfigError(f"the limit must be at least {LEAST} bytes, not {limit}")
+    packed = packer(packing)
     names = Names(secrets.token_bytes(32), keep=keep_names)
     parts = Parts()
     with parts.opened(config.host_root, time.monotonic() + seconds) as tree:
@@ -68,13 +71,14 @@ def record_once(
         find_pci(finds)
         add_settings(parts, config)
         root = add_kubelet(parts, tree, config)
-        root = add_answers(parts, tree, config, nvidia=has_nvidia(finds)) or root
+        add_decisions(parts, tree, config)
+        learned = add_answers(parts, tree, config, nvidia=has_nvidia(finds))
         add_mounts(parts, tree, config.host_root)
-        find_groups(finds, config.host_root, root)
+        find_groups(finds, config.host_root, learned.cgroup_root or root, learned.gpu_files)
         parts.hear(names)
         finds.hear(names)
         names.settle()
-        with compressed(stream, gz=gz) as packed, archived(packed, limit) as archive:
+        with packed(stream) as file, archived(file, limit) as archive:
             parts.write(archive, names)
             _write(finds, tree, archive, names)
             text = manifest.render(

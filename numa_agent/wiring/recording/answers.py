@@ -3,6 +3,7 @@
 import json
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from numa_agent import __version__
@@ -47,8 +48,17 @@ _NOT_ASKED: Document = {
 }
 
 
-def add_answers(parts: Parts, tree: Tree, config: Config, *, nvidia: bool) -> str:
-    """Add the answers; kubelet's cgroupRoot where it is asked of kubelet, else "".
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Learned:
+    """What the answers say of where to look: kubelet's cgroupRoot where kubelet was asked for it,
+    else "", and the names below /dev of the GPUs."""
+
+    cgroup_root: str = ""
+    gpu_files: frozenset[str] = frozenset()
+
+
+def add_answers(parts: Parts, tree: Tree, config: Config, *, nvidia: bool) -> Learned:
+    """Add the answers.
 
     A folder that is a map only has none, and its recording is one too.
     """
@@ -57,13 +67,16 @@ def add_answers(parts: Parts, tree: Tree, config: Config, *, nvidia: bool) -> st
     elif config.live:
         found = _live(parts, config, nvidia=nvidia)
     else:
-        return ""
+        return Learned()
     for name, document in found.items():
         _add(parts, name, document)
     node = as_text(mapping(mapping(found.get("node")).get("metadata")).get("name"))
     _add_mark(parts, node or config.node_name)
     configz = found.get("configz")
-    return "" if configz is None else parse_settings(configz)[0].cgroup_root
+    return Learned(
+        cgroup_root="" if configz is None else parse_settings(configz)[0].cgroup_root,
+        gpu_files=nvml.device_files(found.get("nvml", {})),
+    )
 
 
 def _add(parts: Parts, name: str, document: Document) -> None:

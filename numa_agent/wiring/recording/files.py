@@ -2,8 +2,10 @@
 
 from pathlib import Path
 
-from numa_agent.config import KUBELET_DIR, Config
-from numa_agent.core.recording import kubelet
+from numa_agent.config import DECISIONS_NAME, KUBELET_DIR, LOCK_FILE, Config
+from numa_agent.core.assigner import MOST_BYTES
+from numa_agent.core.recording import decisions, kubelet
+from numa_agent.core.recording.pseudonyms import Names
 from numa_agent.host.recording.kubelet import (
     CONFIG,
     STATES,
@@ -53,6 +55,24 @@ def _add_folder(parts: Parts, tree: Tree) -> None:
     except LeftOutError as error:
         if not error.missing:
             parts.fail(KUBELET_DIR, str(error))
+
+
+def add_decisions(parts: Parts, tree: Tree, config: Config) -> None:
+    """Add what the agent decided itself, where a replay looks for it."""
+    lock = config.lock_file.strip("/").split("/")
+    to = f"{LOCK_FILE.rpartition('/')[0]}/{DECISIONS_NAME}"
+    try:
+        content = tree.read(tree.resolve((*lock[:-1], DECISIONS_NAME)), MOST_BYTES)
+    except LeftOutError as error:
+        if not error.missing:
+            parts.fail(to, str(error))
+        return
+    text = content.decode(errors="replace")
+    rule = _MEMBERS
+    if decisions.decisions(text, Names(b"")) == decisions.UNREADABLE:
+        rule = "a stand-in"
+        parts.fail(to, "it can't be understood")
+    parts.add(to, rule, lambda names: decisions.decisions(text, names))
 
 
 def add_mounts(parts: Parts, tree: Tree, host_root: Path) -> None:

@@ -15,14 +15,16 @@ DISTANCES = "distances.json"
 
 REPLAYED = {
     *("scheduler", "topologyPolicy", "topologyScope", "podFingerprint", "podFingerprintPods"),
-    *("memoryZones", "mems", "sharedPods", "cpuQuota", "trustedManagers"),
+    *("memoryZones", "mems", "sharedPods", "cpuQuota", "trustedManagers", "assigner"),
     *("nvml", "podresources", "kubeletConfig", "localityOverrides", "measuredDistances"),
 }
 """Of the sources those alone that say whether one is asked, or name a file that comes along."""
 NOT_REPLAYED = {
     *("hostRoot", "liveRoot", "nodeName", "kubeconfig", "kubeletConfigDir", "takeover"),
     *("metrics", "metricsTlsCert", "metricsTlsKey", "metricsAuth", "metricsContainers"),
+    *("assignerGraceSeconds", "assignerAnnotate", "assignerUnplaced", "assignerEvictSeconds"),
     *("events", "passSeconds", "verifySeconds", "lockFile", "logFormat"),
+    *("gpuPlugin", "gpuResource", "gpuPass", "shapes"),
 }
 """What is only of this node, or changes nothing in what a pass makes of it."""
 

@@ -4,6 +4,7 @@ from dataclasses import replace
 
 from numa_agent.core.cgroups import Version
 from numa_agent.core.conditions import Condition
+from numa_agent.core.devices import NodeSource
 from numa_agent.core.doctor import Examination, Told
 from numa_agent.core.doctor.facts import Dimm, RivalSeen
 from numa_agent.core.doctor.rights import Right
@@ -77,8 +78,8 @@ CASES: dict[str, tuple[Examination, str]] = {
     "dimms-mixed": (
         kernel(
             dimms=(
-                Dimm(locator="A1", size_bytes=32 * GIB, speed_mts=4800),
-                Dimm(locator="A2", size_bytes=32 * GIB, speed_mts=4400),
+                Dimm(locator="A1", kind="DDR5", size_bytes=32 * GIB, speed_mts=4800),
+                Dimm(locator="A2", kind="DDR5", size_bytes=32 * GIB, speed_mts=4400),
             )
         ),
         "1 of 4400 MT/s, 1 of 4800 MT/s",
@@ -90,6 +91,12 @@ CASES: dict[str, tuple[Examination, str]] = {
     "nic-place-unknown": (
         mapped(nics=(nic(node=None, nodes=(), raw_numa_node=None),)),
         "0000:5e:00.0 (numa_node isn't there)",
+    ),
+    "device-place-ambiguous": (
+        mapped(
+            gpus=(gpu(node=None, nodes=(0, 1), raw_numa_node=-1, node_source=NodeSource.NVML),)
+        ),
+        "0000:3b:00.0 (nodes 0-1 by nvml, numa_node -1)",
     ),
     "device-place-contradicted": (warned("device-node-contradicted"), "it is so"),
     "nvml-version-mismatch": (warned("nvml-version-mismatch", "nvml"), "it is so"),
@@ -230,7 +237,7 @@ CASES: dict[str, tuple[Examination, str]] = {
         replace(HEALTHY, boot_id=Told(source="boot_id", value="another")),
         "boot_id is another",
     ),
-    "agent-not-running": (agent(running=False), "nobody holds"),
+    "agent-not-running": (agent(running=False), "no process that is seen from here holds"),
     "source-failing": (agent(failures=("podresources: refused",)), "podresources: refused"),
     "pass-condition": (
         agent(conditions=(Condition(code="x-differs", subject="x", message="1 or 2"),)),

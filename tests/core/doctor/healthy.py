@@ -104,7 +104,7 @@ KERNEL = KernelFacts(
     services=told({}),
     tuned_profile=untold(),
     normal_memory=told(frozenset({0, 1})),
-    dimms=told((Dimm(locator="A1", size_bytes=32 * GIB, speed_mts=4800),) * 4),
+    dimms=told((Dimm(locator="A1", kind="DDR5", size_bytes=32 * GIB, speed_mts=4800),) * 4),
 )
 PODS = Kubepods(path="kubepods.slice", populated=True, handed_on=True, writable=True)
 CGROUPS = CgroupFacts(

@@ -7,13 +7,16 @@ import pytest
 
 from numa_agent.core.devices import AMD
 from numa_agent.core.doctor import Examination, diagnose
-from numa_agent.core.doctor.facts import ServedKind
+from numa_agent.core.doctor.facts import Dimm, ServedKind
+from numa_agent.core.kubelet import MemoryManagerState, MemoryPool
+from numa_agent.core.topology import CpuGroup
 from tests.core.doctor.healthy import (
     GIB,
     HEALTHY,
     KIND,
     cluster,
     gpu,
+    kernel,
     kubelet,
     mapped,
     node,
@@ -127,3 +130,76 @@ def test_a_definition_of_ours_is_in_our_manifests_and_another_s_isn_t() -> None:
 def test_a_node_that_spans_packages_is_in_none_of_them() -> None:
     seen = mapped(node(0, "0-1"), node(1, "2-7"))
     assert codes(seen) == ["node-spans-packages"]
+
+
+def test_memory_without_cpus_may_be_that_of_cpus_that_are_offline() -> None:
+    seen = mapped(node(0, "0-7"), numa_node(1, "", memory_bytes=64 * GIB), packages=())
+    fixes = {each.rule.code: each.fix for each in diagnose(seen).findings}
+    assert "offline" not in fixes["memory-node-plain"]
+    some = replace(seen, topology=replace(seen.topology, present=cpus("0-15")))
+    fixes = {each.rule.code: each.fix for each in diagnose(some).findings}
+    assert fixes["memory-node-plain"].startswith("CPUs 8-15 are offline, and may be this memory's")
+
+
+def test_modules_are_compared_with_those_of_their_own_kind() -> None:
+    hbm = Dimm(locator="H1", kind="HBM2", size_bytes=16 * GIB, speed_mts=3200)
+    ddr = Dimm(locator="A1", kind="DDR5", size_bytes=32 * GIB, speed_mts=4800)
+    assert codes(kernel(dimms=(ddr, ddr, hbm, hbm))) == []
+    (mixed,) = diagnose(kernel(dimms=(ddr, replace(ddr, size_bytes=GIB), hbm))).findings
+    assert mixed.subject == "DDR5 modules"
+
+
+MIB = 2**20
+
+
+@pytest.mark.parametrize(
+    ("reserved", "reserved_memory", "runs_with", "found"),
+    [
+        # --reserved-memory as a flag, and without one kubelet doesn't start.
+        ({"memory": 924 * MIB}, {}, 1024 * MIB, []),
+        ({"memory": 924 * MIB}, {}, 900 * MIB, ["reserved-memory-differs"]),
+        ({"memory": 924 * MIB}, {}, None, ["reserved-memory-differs"]),
+        # --system-reserved as a flag.
+        ({"cpu": 2000}, {0: {"memory": 500 * MIB}}, 500 * MIB, []),
+        ({"cpu": 2000}, {0: {"memory": 500 * MIB}}, 400 * MIB, ["reserved-memory-differs"]),
+        # Changed since it was started.
+        (
+            {"memory": 924 * MIB},
+            {0: {"memory": 500 * MIB}},
+            1024 * MIB,
+            ["reserved-memory-differs"],
+        ),
+    ],
+)
+def test_what_flags_give_isn_t_missed_in_the_file_where_kubelet_runs_with_it(
+    reserved: dict[str, int],
+    reserved_memory: dict[int, dict[str, int]],
+    runs_with: int | None,
+    found: list[str],
+) -> None:
+    seen = kubelet(reserved=reserved, reserved_memory=reserved_memory)
+    if runs_with is not None:
+        pool = MemoryPool(
+            total=4096 * MIB, system_reserved=runs_with // 2, allocatable=0, reserved=0, free=0
+        )
+        state = MemoryManagerState(
+            policy="Static", pools={0: {"memory": pool}, 1: {"memory": pool}}, entries={}
+        )
+        told = replace(seen.kubelet.memory_state, value=state)
+        seen = replace(seen, kubelet=replace(seen.kubelet, memory_state=told))
+    assert codes(seen) == found
+
+
+def test_a_package_for_each_core_is_a_hypervisor_s_and_says_nothing() -> None:
+    each = tuple(CpuGroup(id=cpu, cpus=cpus(f"{cpu}")) for cpu in range(8))
+    seen = mapped(node(0, "0-7"), packages=each)
+    assert "node-spans-packages" not in codes(seen)
+    assert "packages-and-nodes" in lacking(seen)
+    threads = tuple(CpuGroup(id=cpu, cpus=cpus(f"{2 * cpu}-{2 * cpu + 1}")) for cpu in range(4))
+    assert "packages-and-nodes" in lacking(
+        mapped(node(0, "0-7"), packages=threads, cores=SIBLINGS)
+    )
+    assert codes(mapped(node(0, "0-7"), packages=threads)) == ["node-spans-packages"]
+    lone = (CpuGroup(id=0, cpus=cpus("0-7")),)
+    one = mapped(node(0, "0-7"), packages=lone, cores=(cpus("0-7"),))
+    assert "packages-and-nodes" not in lacking(one)

@@ -2,10 +2,23 @@
 
 from dataclasses import replace
 
-from numa_agent.core.explaining import Room, Story, placing, published_rooms
+import pytest
+
+from numa_agent.core.accounting import Amount, NodeAccount
+from numa_agent.core.asked import Asked
+from numa_agent.core.explaining import (
+    Room,
+    Story,
+    own_rooms,
+    placing,
+    published_rooms,
+    waiting,
+)
 from numa_agent.core.pods import Pod
+from numa_agent.core.report import Proof
 from numa_agent.core.requests import Demand, Demands, Role
-from tests.machine_tree import pod
+from tests.machine_tree import TWO_NODES, container, cpus, pod
+from tests.verdicts import verdict
 
 GIB = 1 << 30
 
@@ -107,3 +120,48 @@ def test_published_zones_are_rooms_and_odd_ones_are_empty() -> None:
     rooms = list(published_rooms(objects))
     assert [(each.machine, each.node) for each in rooms] == [("gpu-1", "node-0"), ("gpu-1", "?")]
     assert rooms[0].available == {"cpu": 7500, "memory": GIB, "nvidia.com/gpu": 0}
+
+
+def test_what_is_asked_for_none_of_and_what_is_overdrawn_is_no_trouble() -> None:
+    story = placing(wants(cpu=8000, gpu=0), [room(0, 2, 0), room(1, -3, 0)], "no")
+    assert lines(story, "asked") == ("8 CPUs",)
+    assert lines(story, "room")[1] == "gpu-0 node 1: lacks 11 CPUs"
+    assert todo(story) == ["it fits in one NUMA node if it asks for at most 2 CPUs (gpu-0 node 0)"]
+    assert todo(placing(wants(cpu=8000), [room(0, -3, 0)], "no")) == []
+
+
+@pytest.mark.parametrize(
+    ("phase", "says"), [("Pending", "it is placed here"), ("Failed", "see why it failed")]
+)
+def test_one_that_is_placed_and_runs_nothing_is_not_sent_to_the_scheduler(
+    phase: str, says: str
+) -> None:
+    of = replace(wants(cpu=8000), phase=phase)
+    told = Story(pod="shop/p1", chapters=(), todo=())
+    fitting = waiting(told, of, [room(0, 16, 0)])
+    assert lines(fitting, "room") == ("gpu-0 node 0: fits",)
+    assert [each[: len(says)] for each in todo(fitting)] == [says]
+    full = waiting(told, of, [room(0, 2, 0, ml_big={"cpu": 8000})])
+    assert todo(full)[1:] == [
+        "ending ml/big would make room in gpu-0 node 0",
+        "it fits in one NUMA node if it asks for at most 2 CPUs (gpu-0 node 0)",
+    ]
+
+
+def test_the_end_of_a_pod_frees_its_own_cpus_and_not_those_that_a_sidecar_shares() -> None:
+    account = NodeAccount(
+        node=TWO_NODES.nodes[0], resources={"cpu": Amount(capacity=4, allocatable=4, available=1)}
+    )
+    near = cpus("0-3")
+
+    def proof(name: str, own: str, *, shares: bool) -> Proof:
+        return Proof(
+            pod=pod(1),
+            container=container(1, name=name),
+            verdict=verdict(cpus(own), near),
+            asked=Asked(cpus=cpus(own), shares=shares),
+        )
+
+    held = [proof("main", "0", shares=False), proof("sidecar", "1-3", shares=True)]
+    (found,) = own_rooms("gpu-0", [account], held)
+    assert found.holders == {"shop/p1": {"cpu": 1000}}

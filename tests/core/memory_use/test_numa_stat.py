@@ -71,6 +71,36 @@ def test_hugepages_are_in_files_of_their_own_by_size() -> None:
     assert not both.hugepages
 
 
+@pytest.mark.parametrize(
+    ("text", "allowed"),
+    [
+        # As Linux 6.1 and 6.12 print it after pages have been moved from node 1 to node 0 ...
+        (b"total=25165824 N0=0 N1=25165824", frozenset({0})),
+        # ... after they have been freed there, and after some have been taken anew.
+        (b"total=0 N0=18446744073684385792 N1=25165824", None),
+        (b"total=0 N0=18446744073684385792 N1=25165824", frozenset({0, 1})),
+        (b"total=31457280 N0=6291456 N1=25165824", frozenset({0})),
+    ],
+)
+def test_hugepages_that_were_moved_are_counted_where_they_were(
+    text: bytes, allowed: frozenset[int] | None
+) -> None:
+    use = parse_v2(V2.split(b"\n"))
+    assert with_hugepages(use, [[text]], lambda: allowed) == use
+    # What is known of another size stays, but it isn't all.
+    more = with_hugepages(use, [[text], [b"total=2097152 N0=2097152 N1=0"]], lambda: allowed)
+    assert more.own == {0: use.own[0] + 2097152, 1: use.own.get(1, 0)}
+    assert not more.hugepages
+
+
+def test_nobody_asks_for_the_allowed_nodes_where_there_are_no_hugepages() -> None:
+    def never() -> frozenset[int]:
+        raise AssertionError
+
+    use = with_hugepages(parse_v2(V2.split(b"\n")), [[b"total=0 N0=0 N1=0"]], never)
+    assert use.hugepages
+
+
 @pytest.mark.parametrize("text", [b"", b"2097152", b"total=2097152 N0=x", b"other=0 N0=0"])
 def test_a_damaged_file_of_hugepages_is_refused(text: bytes) -> None:
     with pytest.raises(ValueError, match=r"numa_stat|number for each node"):
@@ -79,7 +109,15 @@ def test_a_damaged_file_of_hugepages_is_refused(text: bytes) -> None:
 
 @pytest.mark.parametrize(
     "text",
-    [b"", b"anon", b"anon N0=1", b"anon N0=x\nfile N0=1", b"file N0=1", b"anon N0=-1\nfile"],
+    [
+        b"",
+        b"anon",
+        b"anon N0=1",
+        b"anon N0=x\nfile N0=1",
+        b"file N0=1",
+        b"anon N0=-1\nfile",
+        b"anon N0=18446744073709547520\nfile N0=1",
+    ],
 )
 def test_anything_else_is_refused(text: bytes) -> None:
     with pytest.raises(ValueError, match=r"numa_stat|number for each node"):

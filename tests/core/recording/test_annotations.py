@@ -165,3 +165,23 @@ def test_who_wrote_an_annotation_is_told_under_a_pseudonym() -> None:
 def test_names_kept_keep_the_text() -> None:
     names = Names(b"", keep=True)
     assert decided(names, '{"acme" :1 }') == '{"acme" :1 }'
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        '{"version": 1, "cpus": "0-3", "pin": "8675309"}',
+        '{"cpuset": "0-3", "note": {"cpus": "8675309", "x": {"cpu": "8675309"}}}',
+        '{"note": ["8675309", 8675309, "8675309Mi", "1,8675,309", "8675309%"]}',
+        '{"version": 1, "containers": {"a": {"cpus": "1", "pin": "8675309"}}}',
+    ],
+)
+def test_numbers_of_members_that_nobody_reads_are_hidden(text: str) -> None:
+    names = Names(b"key")
+    decided(names, text)
+    names.settle()
+    shown = decided(names, text)
+    # An object in another at the top is a container's, and its CPUs are read.
+    left = shown.replace('"cpus": "8675309"', "")
+    assert "8675309" not in left.replace(",", "")
+    json.loads(shown)

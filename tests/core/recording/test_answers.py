@@ -53,10 +53,12 @@ def has(shape: object, path: Path) -> bool:
 
 
 RESOURCES = {"requests": {"cpu": "1"}, "limits": {"cpu": "1"}}
-CONTAINER = {"name": "c", "resources": RESOURCES, "restartPolicy": "Always"}
+USED = {**RESOURCES, "claims": [{"name": "x"}]}
+CONTAINER = {"name": "c", "resources": USED, "restartPolicy": "Always"}
 STATUS = {"name": "c", "containerID": "x", "state": {"running": {"startedAt": "x"}}}
 POD = {
     "metadata": {
+        "ownerReferences": [{"kind": "Job", "name": "j", "controller": True}],
         "namespace": "a",
         "name": "b",
         "uid": "11111111-2222-4333-8444-555555555555",

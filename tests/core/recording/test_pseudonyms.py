@@ -1,6 +1,7 @@
 """Pseudonyms: one for each name, in the names' order, of the form that the name's kind has."""
 
 import re
+from collections.abc import Callable
 
 import pytest
 from hypothesis import given
@@ -107,3 +108,58 @@ def test_kept_names_stay_and_none_is_remembered() -> None:
     names = settled(Kind.POD, "a", keep=True)
     assert names.of(Kind.POD, "a") == "a"
     assert names.originals == {}
+
+
+NAME = st.from_regex(r"[a-y][a-y0-9.-]{0,6}", fullmatch=True)
+
+
+@given(st.sets(NAME, max_size=12), st.sets(NAME, max_size=12), st.sampled_from(list(Kind)))
+def test_pseudonyms_are_in_their_names_order_among_names_that_are_kept(
+    hidden: set[str], kept: set[str], kind: Kind
+) -> None:
+    names = Names(b"key")
+    for text in hidden - kept:
+        names.of(kind, text)
+    for text in kept:
+        names.known(kind, text)
+    names.settle()
+    # A name that goes on with the kept one before it may have no place between that and the next.
+    fair = {text for text in hidden - kept if not any(text.startswith(each) for each in kept)}
+    shown = {text: text if text in kept else names.of(kind, text) for text in fair | kept}
+    if kind not in HEX:
+        assert [shown[text] for text in sorted(shown)] == sorted(shown.values())
+    assert len(set(shown.values())) == len(shown)
+
+
+@pytest.mark.parametrize(
+    ("shown", "texts"),
+    [
+        (
+            words.resource,
+            [
+                *("acme.io/fpga", "amd.com/gpu", "amd.com/xpu-of-acme", "cpu", "dev.example/a"),
+                *("hugepages-2Mi", "ibm.example/x", "memory", "nvidia.com/acme", "nvidia.com/gpu"),
+                *("nvidia.com/mig-1g.10gb", "nvidia.com/mig-2acme", "nvidia.com/mig-3g.40gb"),
+                "zeta.example/nic",
+            ],
+        ),
+        (
+            words.interface,
+            ["acme0", "enp1s0f1", "ens", "ens1f0np0", "eth0", "eth0.100", "eth1", "ethx", "zz0"],
+        ),
+    ],
+)
+def test_resources_and_interfaces_are_listed_in_the_same_order(
+    shown: Callable[[Names, str], str], texts: list[str]
+) -> None:
+    names = Names(b"key")
+    for text in texts:
+        shown(names, text)
+    names.settle()
+    assert texts == sorted(texts)
+    found = [shown(names, text) for text in texts]
+    assert found == sorted(found)
+    assert not {each for each in found if "acme" in each or "zz" in each}
+    assert [each.startswith("hugepages-") for each in found] == [
+        each.startswith("hugepages-") for each in texts
+    ]

@@ -56,6 +56,7 @@ HIDE: list[tuple[Shown, tuple[str, ...]]] = [
     (words.kubelet_version, ("acme", "acme-v1.30.0")),
     (words.uuid, ("acme", "275ef510-9903-477e-8b7c-66bbd1930b1f", "A" * 32)),
     (words.resource, ("acme", "acme.com/gpu", "nvidia.com/acme", "acme.kubernetes.io/x")),
+    (words.resource, ("attachable-volumes-acme", "attachable-volumes-acme-pd")),
     (words.unit, ("acme", "GPU-275ef510-9903-477e-8b7c-66bbd1930b1f", "acme::1", "0::acme")),
     (words.driver_domain, ("acme.com", "acme.nvidia.com", "acme")),
     (words.cdi_device, ("acme", "acme.com/gpu=acme", "nvidia.com/gpu=acme")),

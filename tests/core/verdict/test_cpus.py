@@ -50,3 +50,9 @@ def test_cpus_whose_node_is_unknown_are_unknown(effective: str) -> None:
 def test_on_a_machine_without_nodes_nothing_is_aligned() -> None:
     verdict = judged(cpus("0"), cpus("0"), machine(online="0"))
     assert verdict.alignment is Alignment.UNKNOWN
+
+
+def test_a_container_with_no_cpu_in_force_is_said_to_have_none() -> None:
+    found = judged(cpus("0-1"), cpus(""))
+    assert found.alignment is Alignment.UNKNOWN
+    assert found.reasons[0].message == "no CPU is in force of 0-1 decided"

@@ -42,8 +42,9 @@ def test_a_device_that_may_be_in_two_other_nodes_is_elsewhere_all_the_same() -> 
 
 def test_what_is_elsewhere_outweighs_what_is_unknown() -> None:
     found = verdict(NEAR, NEAR, devices=(device("a"), device("b", 1)))
-    assert found.alignment is Alignment.REMOTE
-    assert {each.code for each in found.reasons} == {"device-place-unknown", "devices-remote"}
+    # Of the other nobody knows that it is elsewhere, too.
+    assert found.alignment is Alignment.SPLIT
+    assert {each.code for each in found.reasons} == {"device-place-unknown", "devices-split"}
 
 
 def test_a_device_without_a_place_names_it_and_what_helps() -> None:
@@ -89,3 +90,32 @@ def test_nobody_decided_is_said_where_nobody_did() -> None:
     (reason,) = verdict(None, NEAR, devices=(device("a", 1),)).reasons
     assert reason.cause is not None
     assert reason.cause.code == "nobody-decided"
+
+
+def test_on_a_machine_of_one_node_what_was_not_seen_cannot_be_elsewhere() -> None:
+    one = replace(machine(numa_node(0, "0-3")), gpus=(gpu("0000:01:00.0"),))
+    unseen: Any = {"devices_unseen": "kubelet didn't answer", "devices_asked": True}
+    assert verdict(NEAR, NEAR, one, **unseen).alignment is Alignment.ALIGNED
+    two = replace(machine(numa_node(0, "0-3"), numa_node(1, "", near=(0,))), gpus=one.gpus)
+    assert verdict(NEAR, NEAR, two, **unseen).alignment is Alignment.UNKNOWN
+
+
+def test_what_kubelet_does_not_list_has_a_cause_of_its_own() -> None:
+    unseen: Any = {"devices_unseen": "kubelet doesn't tell of x", "devices_asked": True}
+    (reason,) = verdict(NEAR, NEAR, **unseen).reasons
+    assert reason.cause is None
+    (reason,) = verdict(NEAR, NEAR, devices_unlisted=True, **unseen).reasons
+    assert reason.cause is not None
+    assert reason.cause.code == "not-in-podresources"
+
+
+def test_of_many_devices_the_first_are_named() -> None:
+    many = tuple(device(f"GPU-{number}", 1) for number in range(16))
+    said = verdict(NEAR, NEAR, devices=many).reason
+    assert said.startswith("gpu GPU-0, gpu GPU-1, gpu GPU-2, gpu GPU-3 and 12 more are in node 1")
+
+
+def test_a_plugins_odd_name_breaks_no_line() -> None:
+    said = verdict(NEAR, NEAR, devices=(device("a\n\x1b[2J" + "x" * 1000, 1),)).reason
+    assert said.isprintable()
+    assert len(said) < 200

@@ -71,16 +71,25 @@ def _less(known: Facts) -> list[Facts]:
         blinder.append(replace(known, devices=others))
         without = (*known.devices[:number], *known.devices[number + 1 :])
         blinder.append(replace(known, devices=without, devices_unseen="some weren't told"))
+        unsure = replace(each, memory_node=None, memory_may_be=(GPU_MEMORY,))
+        others = (*known.devices[:number], unsure, *known.devices[number + 1 :])
+        blinder.append(replace(known, devices=others))
     return blinder
 
 
 def _without_places(topology: Topology) -> list[Topology]:
-    """The same machine, of which one node's CPUs aren't known."""
+    """The same machine, of which one node's CPUs or distances aren't known, or a node at all."""
     nodes = topology.nodes
-    return [
-        replace(topology, nodes=(*nodes[:n], replace(nodes[n], cpus=None), *nodes[n + 1 :]))
-        for n in range(len(nodes))
+    blinder = [
+        (*nodes[:n], other, *nodes[n + 1 :])
+        for n, node in enumerate(nodes)
+        for other in (
+            replace(node, cpus=None, kind=None),
+            replace(node, nearest_cpu_nodes=() if not node.cpus else node.nearest_cpu_nodes),
+        )
     ]
+    blinder += [(*nodes[:n], *nodes[n + 1 :]) for n in range(len(nodes))]
+    return [replace(topology, nodes=each) for each in blinder]
 
 
 @given(measured())

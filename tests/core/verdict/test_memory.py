@@ -70,7 +70,8 @@ def test_memory_that_was_not_seen_is_unknown_except_on_a_machine_of_one_node() -
 
 
 def test_a_gpus_own_memory_is_beside_whoever_holds_the_gpu() -> None:
-    hopper = machine(numa_node(0, "0-3"), numa_node(1, ""), online="0-3")
+    hopper = machine(numa_node(0, "0-3"), numa_node(1, "", near=(0,)), online="0-3")
+    hopper = replace(hopper, gpus=(replace(gpu("0000:01:00.0"), memory_node=1),))
     held = verdict(
         NEAR,
         NEAR,
@@ -160,3 +161,55 @@ def test_the_likely_cause_is_told_from_what_it_may_use_and_what_was_free() -> No
 def test_memory_of_a_container_whose_cpus_were_not_seen_is_not_judged() -> None:
     found = verdict(NEAR, None, memory=memory({1: 64}))
     assert (found.alignment, codes(found)) == (Alignment.UNKNOWN, ["cpus-unseen"])
+
+
+UNSURE = machine(
+    numa_node(0, "0-3"),
+    numa_node(1, "4-7"),
+    numa_node(2, ""),
+    numa_node(3, None),
+    online="0-7",
+)
+"""Two nodes with CPUs, one of memory without distances and one whose CPUs aren't known."""
+
+
+@pytest.mark.parametrize("node", [2, 3, 9])
+def test_memory_of_which_nobody_tells_whether_it_is_near_is_unknown(node: int) -> None:
+    found = with_memory({0: 64, node: 64}, topology=UNSURE)
+    assert (found.alignment, codes(found)) == (Alignment.UNKNOWN, ["memory-place-unknown"])
+    assert f"64 MiB of its 128 MiB of memory are in node {node}, of which nobody" in found.reason
+    assert with_memory({0: 64, node: 15}, topology=UNSURE).alignment is Alignment.ALIGNED
+    # Neither alone is enough to count.
+    both = with_memory({0: 64, 1: 10, node: 10}, topology=UNSURE)
+    assert (both.alignment, codes(both)) == (Alignment.UNKNOWN, ["memory-place-unknown"])
+    bad = with_memory({0: 64, 1: 64, node: 64}, topology=UNSURE)
+    assert (bad.alignment, codes(bad)) == (
+        Alignment.SPLIT,
+        ["memory-split", "memory-place-unknown"],
+    )
+    cached = verdict(NEAR, NEAR, UNSURE, memory=memory({0: 64}, {node: 4096}))
+    assert cached.alignment is Alignment.ALIGNED
+
+
+def test_the_memory_of_one_of_several_gpus_is_unknown_where_nobody_tells_which_it_holds() -> None:
+    held = replace(device("g", 0), memory_may_be=(5,))
+    found = with_memory({0: 64, 5: 4096}, topology=HOPPER, devices=(held,))
+    assert (found.alignment, codes(found)) == (Alignment.UNKNOWN, ["memory-place-unknown"])
+    known = replace(held, memory_node=5)
+    assert with_memory({0: 64, 5: 4096}, topology=HOPPER, devices=(known,)).alignment == "aligned"
+
+
+def test_what_is_in_a_gpu_hides_nothing_of_the_rest() -> None:
+    held = device("g", 0, memory_node=5)
+    found = with_memory({1: 4096, 5: 90 << 10}, topology=HOPPER, devices=(held,))
+    assert (found.alignment, codes(found)) == (Alignment.REMOTE, ["memory-remote"])
+    assert found.reason.startswith("4 GiB of its 4 GiB of memory outside GPUs are in node 1")
+    unused = with_memory({1: 4096, 5: 0}, topology=HOPPER, devices=(held,))
+    assert unused.reason.startswith("4 GiB of its 4 GiB of memory are in node 1")
+
+
+def test_a_node_without_memory_is_the_cause_where_its_cpus_have_none_beside_them() -> None:
+    bare = machine(numa_node(0, "0-3", memory_bytes=0), numa_node(1, "4-7"))
+    assert cause(with_memory({1: 64}, topology=bare)) == "no-memory-there"
+    assert cause(with_memory({1: 64}, topology=bare, effective_mems={1})) == "no-memory-there"
+    assert cause(with_memory({1: 64})) == "mems-not-bound"

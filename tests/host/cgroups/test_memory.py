@@ -55,6 +55,20 @@ def test_hugepages_have_an_account_by_size_where_the_kernel_keeps_one(tmp_path: 
     assert len(told) == 1
 
 
+@pytest.mark.parametrize(
+    ("allowed", "seen"), [("0-1\n", True), ("1\n", True), ("0\n", False), ("x", True), ("", True)]
+)
+def test_hugepages_in_a_node_that_is_not_allowed_any_more_were_moved(
+    tmp_path: Path, allowed: str, seen: bool
+) -> None:
+    made = tree(tmp_path).file(f"{CGROUP}/{PATH}/memory.numa_stat", V2)
+    made.file(f"{CGROUP}/{PATH}/hugetlb.2MB.numa_stat", "total=4194304 N0=0 N1=4194304")
+    made.file(f"{CGROUP}/{PATH}/cpuset.mems.effective", allowed)
+    use = CpusetTree(tmp_path).memory(PATH)
+    assert use is not None
+    assert (use.hugepages, use.own[1]) == (seen, 4096 + (4 << 20) if seen else 4096)
+
+
 def test_a_v1_cgroup_has_it_in_another_hierarchy_in_pages(tmp_path: Path) -> None:
     made = Tree(tmp_path).cgroup_v1("", "0-7").cgroup_v1(PATH, "0-7")
     made.files(f"{CGROUP}/memory/{PATH}", **{"memory.numa_stat": V1})
@@ -134,3 +148,16 @@ def test_without_a_hierarchy_nothing_is_seen_and_nothing_raised(tmp_path: Path) 
     assert found.open_devices(PATH, [PATH]) == frozenset()
     assert found.quota(PATH) is None
     assert told
+
+
+def test_an_open_file_that_cannot_be_followed_costs_itself_alone(tmp_path: Path) -> None:
+    with_proc(tmp_path, p12=MAPS)
+    folder = tmp_path / "proc/12/fd"
+    folder.mkdir()
+    # No link, as one that was closed after the folder was listed is none.
+    for number in (*range(3), *range(10, 20)):
+        (folder / str(number)).write_text("")
+    for number in range(3, 10):
+        (folder / str(number)).symlink_to(f"/dev/nvidia{number}")
+    seen = CpusetTree(tmp_path).open_devices(PATH, [PATH])
+    assert seen == {f"nvidia{number}" for number in range(3, 10)}

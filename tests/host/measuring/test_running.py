@@ -112,6 +112,65 @@ def test_one_that_ignores_that_is_ended_all_the_same(
     assert (ended.signal, ended.timed_out) == (signal.SIGKILL, True)
 
 
+def left_behind(said: Said) -> set[int]:
+    """The processes by those numbers that a command has said that are still there."""
+    numbers = {int(word) for word in said.text.split() if word.isdecimal()}
+    assert numbers
+    return {number for number in numbers if running(number)}
+
+
+def running(number: int) -> bool:
+    try:
+        return Path(f"/proc/{number}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except OSError:
+        return False
+
+
+LEAVING = (
+    "sleep 600 & echo $!; wait",
+    "(sleep 600 & echo $!); sleep 601 & echo $!; wait",
+    # It is nobody's child when the command ends.
+    "sh -c 'sh -c \"echo \\$\\$; sleep 600; :\" & echo $!; wait; :' & wait; :",
+    "trap '' TERM; sleep 600 & echo $!; wait",
+)
+
+
+@pytest.mark.parametrize("script", LEAVING)
+def test_what_a_command_has_started_ends_with_it(
+    script: str, said: Said, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("numa_agent.host.measuring.running.GRACE", 0.3)
+    assert said.run(script, timeout=0.5).timed_out
+    assert left_behind(said) == set()
+
+
+def test_what_a_command_has_started_ends_with_a_signal_to_us(said: Said) -> None:
+    script = "sleep 600 & echo $! ready; trap 'exit 3' TERM; wait"
+    with said.runner("sh", "-c", script) as runner, runner.passing_signals():
+        runner.start()
+        thread = sent_when_ready(said, signal.SIGTERM)
+        with pytest.raises(StoppedError):
+            runner.wait(time.perf_counter())
+        thread.join()
+    assert left_behind(said) == set()
+
+
+def test_what_others_have_started_goes_on(said: Said) -> None:
+    with subprocess.Popen(["sleep", "600"]) as other:
+        try:
+            assert said.run("sleep 601 & echo $!; wait", timeout=0.3).timed_out
+            assert left_behind(said) == set()
+            assert other.poll() is None
+        finally:
+            other.kill()
+
+
+def test_what_a_command_leaves_in_its_own_time_goes_on(said: Said) -> None:
+    assert said.run("sleep 600 >/dev/null 2>&1 & echo $!").exit_code == 0
+    (number,) = left_behind(said)
+    os.kill(number, signal.SIGKILL)
+
+
 WAITS = f"""\
 import signal, sys, time
 def tell(number, _):

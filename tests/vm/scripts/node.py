@@ -33,7 +33,7 @@ WITHOUT = 'nvml: "off"\npodresources: "off"\n'
 class Pod:
     """A pod of kubelet's. Its containers are those that run, by name; `listed` are in its status.
 
-    `memory` is its limit.
+    `memory` is its limit, and `hugepages` that of hugepages of 2 MiB.
     """
 
     name: str
@@ -41,6 +41,7 @@ class Pod:
     driver: Literal["cgroupfs", "systemd"] = "cgroupfs"
     annotations: dict[str, str] = field(default_factory=dict)
     memory: str = ""
+    hugepages: str = ""
     running: dict[str, Container] = field(default_factory=dict)
     listed: dict[str, str] = field(default_factory=dict)
     sandbox: Container | None = None
@@ -67,7 +68,8 @@ class Pod:
 
     def document(self, number: int) -> dict[str, Any]:
         """The pod as the API server has it; `number` tells which started first."""
-        limits = {"memory": self.memory} if self.memory else {}
+        wanted = {"memory": self.memory, "hugepages-2Mi": self.hugepages}
+        limits = {name: amount for name, amount in wanted.items() if amount}
         return {
             "metadata": {
                 "namespace": "default",

@@ -23,18 +23,23 @@ _SET_MEMPOLICY = 238
 """The system call's number on x86-64."""
 
 _PAGE = 4096
+_MAP_HUGETLB = 0x40000
 _LIMIT = 30
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Plant:
-    """A process in the cgroups of these folders: its policy and the nodes of that, CPUs, MiB."""
+    """A process in the cgroups of these folders: its policy and the nodes of that, CPUs, MiB.
+
+    `huge` says that its memory is hugepages of 2 MiB, of which the nodes must have enough.
+    """
 
     groups: tuple[str, ...]
     policy: int = DEFAULT
     nodes: tuple[int, ...] = ()
     cpus: tuple[int, ...] = ()
     mib: int = 0
+    huge: bool = False
 
 
 class Nursery:
@@ -103,7 +108,8 @@ def _grow(plant: Plant, ready: int) -> None:
         _set_policy(plant)
         if plant.cpus:
             os.sched_setaffinity(0, plant.cpus)
-        kept = mmap.mmap(-1, max(plant.mib << 20, _PAGE), mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
+        kind = mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS | (_MAP_HUGETLB if plant.huge else 0)
+        kept = mmap.mmap(-1, max(plant.mib << 20, _PAGE), kind)
         for at in range(0, plant.mib << 20, _PAGE):
             kept[at] = 1
         os.write(ready, b".")

@@ -33,6 +33,9 @@ LEFT_MIB = 24
 class Faults:
     """One fault a method; each leaves the node as it was."""
 
+    _hugepages = ""
+    """The limit of hugepages of each pod."""
+
     def __init__(self, here: Node, plants: Nursery, displays: list[str]) -> None:
         self._node = here
         self._plants = plants
@@ -45,7 +48,7 @@ class Faults:
         self._count += 1
         words = {"version": 1, "cpus": cpus, **said}
         annotations = {} if cpus is None else {ASSIGNMENT: json.dumps(words)}
-        pod = Pod(name=f"pod-{self._count}", annotations=annotations)
+        pod = Pod(name=f"pod-{self._count}", annotations=annotations, hugepages=self._hugepages)
         self._node.admit(pod)
         self._node.run_pass()
         container = self._node.start(pod, "runc")
@@ -91,12 +94,12 @@ class Faults:
             "seconds": round(time.monotonic() - began, 2),
         }
 
-    def _plant(self, container: Container, **members: Any) -> None:
-        """A process in the container, as `kubectl exec` would start it."""
+    def _plant(self, container: Container, **members: Any) -> int:
+        """A process in the container, as `kubectl exec` would start it; its pid."""
         group = container.group
         for nested in group.glob("*/cgroup.procs"):
             group = nested.parent
-        self._plants.plant(groups=[str(group), *self._charged(container)], **members)
+        return self._plants.plant(groups=[str(group), *self._charged(container)], **members)
 
     def _charged(self, container: Container) -> list[str]:
         """On v1 memory is charged in a hierarchy of its own, in which runc made the same path."""
@@ -215,14 +218,14 @@ def _played(scene: Callable[[], Any]) -> Any:
     return seen
 
 
-def main() -> None:
-    """Print what each scene found, or how it failed, and the kernel's release."""
+def play(kind: type[Faults]) -> None:
+    """Print what each scene of a class found, or how it failed, and the kernel's release."""
     hierarchy = cast("Hierarchy", sys.argv[1])
     with nursery() as plants, node(hierarchy) as here:
-        faults = Faults(here, plants, sys.argv[2:])
+        faults = kind(here, plants, sys.argv[2:])
         scenes = [
             getattr(faults, name)
-            for name, member in vars(Faults).items()
+            for name, member in vars(kind).items()
             if not name.startswith("_") and callable(member)
         ]
         seen = {scene.__name__: _played(scene) for scene in scenes}
@@ -230,4 +233,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    play(Faults)
