@@ -13,7 +13,7 @@ from pathlib import Path
 from numa_agent.agent import Kept, News, NodeSources, Ports, run_forever
 from numa_agent.core.documents import Document, mapping
 from numa_agent.core.drift import Drift
-from numa_agent.core.errors import ApiError
+from numa_agent.core.errors import ApiError, SourceError
 from numa_agent.core.kubelet import KubeletSettings
 from numa_agent.core.node import Node
 from numa_agent.core.pods import PodsRead
@@ -74,6 +74,12 @@ class World:
     plan: dict[float, int] = field(default_factory=dict)
     now: float = 0.0
     told: list[News] = field(default_factory=list)
+    silent: float = 0.0
+    """The moment from which kubelet answers."""
+
+    def granted(self) -> None:
+        if self.now < self.silent:
+            raise SourceError("podresources: no answer for 2 s")
 
     def wait(self, seconds: float) -> bool:
         self.now += max(seconds, 0.001)
@@ -92,7 +98,7 @@ def live(world: World, server: Server) -> None:
         settings=Kept("kubelet-configuration", lambda: (KubeletSettings(), ())),
         cpu_state=Kept("cpu-manager-state", lambda: None),
         memory_state=Kept("memory-manager-state", lambda: None),
-        granted=Kept("podresources", lambda: None),
+        granted=Kept("podresources", world.granted),
         cpu_info=Kept("cpuinfo", lambda: None),
     )
     run_forever(
@@ -171,6 +177,22 @@ def test_a_server_that_is_down_is_asked_less_and_less_and_served_when_it_is_back
     assert server.writes[0] < 600 + 300
     assert Outcome.UNAVAILABLE in outcomes(world)
     assert outcomes(world)[-1] is Outcome.UNCHANGED
+
+
+def test_a_source_that_is_silent_at_the_start_is_soon_asked_again() -> None:
+    world = World(seconds=60, silent=6.0)
+    server = Server(lambda: world.now)
+    live(world, server)
+    assert len(server.writes) == 1
+    assert 6.0 < server.writes[0] < 20.0
+
+
+def test_a_source_that_stays_silent_is_asked_less_and_less() -> None:
+    world = World(seconds=1200, silent=10_000.0)
+    server = Server(lambda: world.now)
+    live(world, server)
+    assert server.writes == []
+    assert len(world.told) <= 2 + 1200 / 30
 
 
 def test_sigterm_ends_it_within_a_second(tmp_path: Path) -> None:

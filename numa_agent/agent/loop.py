@@ -14,6 +14,9 @@ from numa_agent.core.report import Report
 SOON_SECONDS = 0.2
 """To the next pass when something changed; often several things do at once."""
 
+RETRY_SECONDS = 5.0
+"""To the next pass after one that a source failed; twice as long each further time."""
+
 News = Report | Seen | SourceError
 """A pass's report, what was done between passes, or why there was no pass."""
 
@@ -75,18 +78,18 @@ class _Loop:
         self._tell = tell
         self._wait = wait
         self._random = random
+        self._failed = 0
         self._binder = binder
         self._renewed = renewed
         self._sending: list[Sending] = [publisher]
-        if ports.teller is not None:
-            self._sending.append(ports.teller)
+        self._sending += [each for each in (ports.teller, ports.marking) if each is not None]
         self._poke = None if sender is None else sender(self._sending)
 
     def run(self) -> None:
         clock = self._ports.clock
         while True:
             self._take_pass()
-            over = clock() + self._ports.period * (1 + self._random() / 2)
+            over = clock() + self._until_the_next()
             while (left := over - clock()) > 0:
                 if self._wait(min([left, *self._dues()])):
                     return
@@ -94,11 +97,25 @@ class _Loop:
                     over = min(over, clock() + SOON_SECONDS)
                 self._send()
 
+    def _until_the_next(self) -> float:
+        """The seconds to the next pass, where nothing wakes it."""
+        most = self._ports.period
+        if self._failed:
+            most = min(most, RETRY_SECONDS * 2 ** min(self._failed - 1, 10))
+        period = most * (1 + self._random() / 2)
+        assigning = self._ports.assigning
+        waits = None if assigning is None else assigning.due()
+        return period if waits is None else min(period, max(waits, SOON_SECONDS))
+
     def _take_pass(self) -> None:
         try:
-            self._tell(run_pass(self._ports))
+            report = run_pass(self._ports)
+            failed = any(each.error is not None for each in report.sources)
+            self._tell(report)
         except SourceError as error:
+            failed = True
             self._tell(error)
+        self._failed = self._failed + 1 if failed else 0
         if self._poke is not None:
             self._poke()
 

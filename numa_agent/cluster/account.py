@@ -10,6 +10,7 @@ from pathlib import Path
 import urllib3
 
 from numa_agent.cluster.entry import header
+from numa_agent.cluster.trust import trust
 from numa_agent.config import OWN_ACCOUNT
 from numa_agent.core.errors import SourceError
 
@@ -61,7 +62,9 @@ class Account:
             from numa_agent.cluster.kubeconfig import proxied
 
             return proxied(self.url, authority)
-        return urllib3.PoolManager(cert_reqs="CERT_REQUIRED", ca_certs=authority)
+        return urllib3.PoolManager(
+            cert_reqs="CERT_REQUIRED", ca_certs=authority, ssl_context=trust()
+        )
 
     def authorization(self) -> str:
         """The bearer token, read anew each minute. Raises SourceError."""

@@ -7,6 +7,7 @@ from kubernetes.client.rest import RESTClientObject
 from kubernetes.config import KUBE_CONFIG_DEFAULT_LOCATION, ConfigException, load_kube_config
 
 from numa_agent.cluster.entry import header
+from numa_agent.cluster.trust import trust
 from numa_agent.core.errors import SourceError
 
 # What the library raises for a kubeconfig: its own error, those of files and of YAML, and for YAML
@@ -57,4 +58,6 @@ def proxied(url: str, authority: str) -> urllib3.PoolManager:
 
 def _pool(configuration: Configuration) -> urllib3.PoolManager:
     manager: urllib3.PoolManager = RESTClientObject(configuration).pool_manager
+    settings = manager.connection_pool_kw
+    settings["ssl_context"] = trust(settings["cert_reqs"])
     return manager
