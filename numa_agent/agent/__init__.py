@@ -1,8 +1,10 @@
 """What a pass does, with what it is given: map, publish, bind, prove."""
 
+from numa_agent.agent.assigning import Assigning, Decisions
 from numa_agent.agent.binder import Binder
 from numa_agent.agent.binding import Cpusets, Planned
 from numa_agent.agent.loop import News, Sending, run_forever
+from numa_agent.agent.marking import Marking
 from numa_agent.agent.mover import Mover
 from numa_agent.agent.passes import Ports, bound_of, planned_of, run_pass
 from numa_agent.agent.proving import Standing, around_of, prove
@@ -12,9 +14,12 @@ from numa_agent.agent.telling import Teller
 from numa_agent.agent.watching import Seen, Watching
 
 __all__ = [
+    "Assigning",
     "Binder",
     "Cpusets",
+    "Decisions",
     "Kept",
+    "Marking",
     "Mover",
     "News",
     "NodeSources",

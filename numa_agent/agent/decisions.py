@@ -15,11 +15,15 @@ def with_pods(inputs: Inputs, pods: tuple[Pod, ...], trusted_managers: tuple[str
     return replace(
         inputs,
         pods=pods,
-        decisions=_decisions(pods, trusted_managers),
+        decisions={**_ours(inputs, pods), **_decisions(pods, trusted_managers)},
         lenders=frozenset(pod.uid for pod in pods if qos(pod.labels) is not Qos.LSE),
         # By Koordinator's word, which counts where it is the scheduler.
         borrowers=frozenset(pod.uid for pod in pods if qos(pod.labels) is Qos.BE),
     )
+
+
+def _ours(inputs: Inputs, pods: Iterable[Pod]) -> Mapping[str, Assignment]:
+    return {pod.uid: inputs.own[pod.uid] for pod in pods if pod.uid in inputs.own}
 
 
 def _decisions(

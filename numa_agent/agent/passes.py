@@ -5,11 +5,13 @@ to it: a source that is read, a plain callable for one method, a Protocol for mo
 """
 
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 
 from numa_agent.agent import binding, moving
+from numa_agent.agent.assigning import Assigning
 from numa_agent.agent.binding import Cpusets, Memory, Planned
+from numa_agent.agent.marking import Marking
 from numa_agent.agent.mover import Mover
 from numa_agent.agent.proving import Standing, around_of, prove
 from numa_agent.agent.publisher import sent
@@ -21,6 +23,7 @@ from numa_agent.core.cpulist import CpuSet
 from numa_agent.core.cpusets import Mems, Options
 from numa_agent.core.drift import Drift
 from numa_agent.core.errors import SourceError
+from numa_agent.core.pods import Pod
 from numa_agent.core.publishing import Published
 from numa_agent.core.report import Binding, Proof, Publication, Report, Times, Write, bindings
 from numa_agent.core.view import Json, Rendering, View
@@ -40,9 +43,10 @@ class Ports:
     where nothing may be. `mover` writes memory nodes in its own time; without one they are written
     in the pass. `teller` makes Events of what a pass finds, where somebody reads them.
     `lift_quota` takes the CPU quota off pods with CPUs of their own. `standing` are verdicts of
-    former passes that aren't measured again, None where every pass measures. `more` are conditions
-    that others know of. `period` are the seconds from one pass to the next; up to half of it is
-    added by chance, so that nodes don't ask in step.
+    former passes that aren't measured again, None where every pass measures. `assigning` decides
+    for pods that ask and that nobody else decides for, `marking` tells those pods. `more` are
+    conditions that others know of. `period` are the seconds from one pass to the next; up to half
+    of it is added by chance, so that nodes don't ask in step.
     """
 
     sources: NodeSources
@@ -59,6 +63,8 @@ class Ports:
     teller: Teller | None = None
     lift_quota: bool = False
     standing: Standing | None = None
+    assigning: Assigning | None = None
+    marking: Marking | None = None
     memory: Memory = field(default_factory=Memory)
     options: Options = field(default_factory=Options)
 
@@ -90,6 +96,7 @@ def run_pass(ports: Ports) -> Report:
     others = rivals(publications)
     failures += dict.fromkeys(ports.damaged())
     pods = now.pods.values
+    failures += _marked(ports, pods[0].pods if pods else ())
     report = Report(
         topology=now.topology,
         publications=publications,
@@ -121,6 +128,14 @@ def run_pass(ports: Ports) -> Report:
     return ports.teller.with_troubles(report)
 
 
+def _marked(ports: Ports, pods: Sequence[Pod]) -> tuple[str, ...]:
+    """Have pods told what was decided here; why that can't be."""
+    if ports.marking is None or ports.assigning is None:
+        return ()
+    ports.marking.hear(pods, ports.assigning.annotations, ports.assigning.unplaced)
+    return ports.marking.troubles()
+
+
 def _proofs(
     ports: Ports,
     now: Readings,
@@ -142,7 +157,12 @@ def planned_of(ports: Ports, now: Readings, failures: list[str]) -> Planned | No
     nodes = [node.id for node in now.topology.nodes]
     free = {} if ports.options.mems is Mems.OFF else ports.sources.free_memory(nodes)
     known = replace(inputs, observed=observed, free_memory=free, before=ports.memory.assigned)
-    return binding.plan(known, ports.options)
+    if ports.assigning is None:
+        return binding.plan(known, ports.options)
+    with_ours, told = ports.assigning.decide(now, known, ports.options)
+    planned = binding.plan(with_ours, ports.options)
+    conditions = tuple(sorted({*planned.desired.conditions, *told}))
+    return replace(planned, desired=replace(planned.desired, conditions=conditions))
 
 
 def _written(

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from numa_agent.agent.decisions import with_pods
 from numa_agent.agent.reading import Kept, Reading
-from numa_agent.core.accounting import Sources, account, reserved_cpus, unaccountable
+from numa_agent.core.accounting import NodeAccount, Sources, account, reserved_cpus, unaccountable
 from numa_agent.core.conditions import Condition
 from numa_agent.core.cpuinfo import CpuInfo
 from numa_agent.core.cpulist import CpuSet
@@ -151,6 +151,13 @@ def _unknown(now: Readings) -> str | None:
         return f"what kubelet gave out can't be read: {granted.problems[0]}"
     missing = unaccountable(now.topology)
     return None if missing is None else f"{missing} (the map's warnings say more)"
+
+
+def accounts_of(now: Readings, assigned: Mapping[str, CpuSet]) -> tuple[NodeAccount, ...]:
+    """The accounts of the nodes with CPUs, none where no true ones can be given."""
+    if not all(reading.values for reading in now.all) or unaccountable(now.topology) is not None:
+        return ()
+    return account(_accounted(now, assigned)).nodes
 
 
 def _accounted(now: Readings, assigned: Mapping[str, CpuSet] | None = None) -> Sources:

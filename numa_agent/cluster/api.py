@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Protocol
 
-from numa_agent.cluster import kinds, tokens
+from numa_agent.cluster import kinds, marks, tokens
 from numa_agent.cluster.answers import NO_API_SERVER, Answer, refusal
 from numa_agent.cluster.connection import Connection, Request, load
 from numa_agent.cluster.events import event, event_name, namespace_of, repetition
@@ -17,6 +17,7 @@ from numa_agent.cluster.kinds import Target, target_of
 from numa_agent.core.access import User
 from numa_agent.core.documents import Document, items, mapping, text
 from numa_agent.core.errors import ApiError, GoneError
+from numa_agent.core.pods import Pod
 from numa_agent.core.publishing import FIELD_MANAGER, Applied
 from numa_agent.core.telling import Due
 
@@ -167,6 +168,14 @@ class Cluster:
             raise GoneError(f"{target.label}: {target.missing}")
         count = self._document("patch" if due.again else "create", target, answer).get("count")
         return count if isinstance(count, int) else None
+
+    def mark(self, pod: Pod, annotations: Mapping[str, str]) -> None:
+        """Make these the annotations of ours on a pod: numa_agent.cluster.marks."""
+        marks.mark(self._server, pod, annotations)
+
+    def evict(self, pod: Pod) -> str | None:
+        """Evict a pod; None where it was granted, else why it can't be now."""
+        return marks.evict(self._server, pod)
 
     def user_of(self, token: str, audiences: Sequence[str] = ()) -> User | None:
         """Return whom a bearer token stands for, None where it isn't good.

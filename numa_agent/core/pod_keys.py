@@ -25,11 +25,29 @@ TOPOLOGY_SPECS = (
 """ACK's key and Koordinator's for one shape: NUMATopologySpec in apis/extension/numa_aware.go of
 https://github.com/koordinator-sh/koordinator."""
 
+RESOURCE_SPEC = "scheduling.koordinator.sh/resource-spec"
+"""Which threads of cores a pod's CPUs are to be: ResourceSpec in apis/extension/resource.go."""
+
+CPU_KIND = "numa-agent.io/cpu-kind"
+"""The kind of CPUs that a pod wants of a machine that has several, by its name in the map."""
+
 BIND = "numa-agent.io/bind"
 """The annotation that keeps a pod from being bound, with the value `off`."""
 
 ALLOW_ISOLATED = "numa-agent.io/allow-isolated"
 """The annotation by which a pod asks for isolated CPUs, with the value `true`."""
+
+ASSIGNED = "numa-agent.io/assigned"
+"""What the agent's own assigner decided, as it tells it: never read as a decision."""
+
+NOT_PLACED = "numa-agent.io/not-placed"
+"""Why the agent's own assigner could not place the pod as it asked, as it tells it."""
+
+MARKS = (ASSIGNED, NOT_PLACED)
+"""Those that the agent writes itself; kept to see what a pod has: numa_agent.core.marking."""
+
+MARK_LENGTH = 4096
+"""So many characters of a mark at most: the agent writes no longer ones."""
 
 CONFIG_HASH = "kubernetes.io/config.hash"
 MIRROR = "kubernetes.io/config.mirror"
@@ -37,7 +55,18 @@ MIRROR = "kubernetes.io/config.mirror"
 QOS_CLASS = "koordinator.sh/qosClass"
 
 ANNOTATIONS = frozenset(
-    (*DECIDING, SCHEDULER, *TOPOLOGY_SPECS, BIND, ALLOW_ISOLATED, CONFIG_HASH, MIRROR)
+    (
+        *DECIDING,
+        *MARKS,
+        SCHEDULER,
+        *TOPOLOGY_SPECS,
+        RESOURCE_SPEC,
+        CPU_KIND,
+        BIND,
+        ALLOW_ISOLATED,
+        CONFIG_HASH,
+        MIRROR,
+    )
 )
 LABELS = frozenset((QOS_CLASS,))
 
@@ -73,6 +102,10 @@ def kept_labels(found: Mapping[str, str]) -> Mapping[str, str]:
 
 def _bounded(found: Mapping[str, str], kept: dict[str, str]) -> Mapping[str, str]:
     """With values that are too long by one character at most: they are refused for that."""
-    if len(kept) == len(found) and all(len(value) <= MAX_LENGTH for value in kept.values()):
+    if len(kept) == len(found) and all(len(kept[key]) <= _most(key) for key in kept):
         return found
-    return {key: kept[key][: MAX_LENGTH + 1] for key in sorted(kept)}
+    return {key: kept[key][: _most(key) + 1] for key in sorted(kept)}
+
+
+def _most(key: str) -> int:
+    return MARK_LENGTH if key in MARKS else MAX_LENGTH

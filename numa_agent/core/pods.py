@@ -10,6 +10,7 @@ from enum import StrEnum
 
 from numa_agent.core.containers import Container as Container
 from numa_agent.core.containers import parse_containers
+from numa_agent.core.controllers import controller_of
 from numa_agent.core.documents import Document, items, mapping, text, texts
 from numa_agent.core.pod_keys import CONFIG_HASH, MIRROR, kept_annotations, kept_labels
 from numa_agent.core.requests import NO_DEMANDS, Demands, parse_demands
@@ -33,9 +34,10 @@ class QosClass(StrEnum):
 class Pod:
     """One pod; containers are init, app and ephemeral ones, in that order.
 
-    `started` is when kubelet first saw it, as RFC 3339 text in UTC, "" before that. `demands` are
-    what its spec asks for. `managed_fields` is its metadata.managedFields as it is. Of annotations
-    and labels it has those that are read, and no others: numa_agent.core.pod_keys.
+    `started` is when kubelet first saw it, as RFC 3339 text in UTC, "" before that; `demands` are
+    what its spec asks for; `managed_fields` its metadata.managedFields as they are; `controller`
+    is what made it, such as `ReplicaSet/web-5d6`. Of annotations and labels it has those that are
+    read, and no others: numa_agent.core.pod_keys.
     """
 
     namespace: str
@@ -50,6 +52,7 @@ class Pod:
     demands: Demands = NO_DEMANDS
     runtime_class: str | None = None
     managed_fields: object = ()
+    controller: str | None = None
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "annotations", kept_annotations(self.annotations))
@@ -103,7 +106,7 @@ def parse_pod(item: object) -> PodRead:
     try:
         return PodRead(_pod(mapping(item), problems), tuple(problems))
     except ValueError as error:
-        # A finished pod holds nothing, and one that was never admitted lacks half its status.
+        # It holds nothing, and one that was never admitted lacks half its status.
         if mapping(mapping(item).get("status")).get("phase") in _FINISHED:
             return PodRead(None, tuple(problems))
         return PodRead(None, (*problems, str(error)), left_out=True)
@@ -180,6 +183,7 @@ def _pod(item: Document, problems: list[str]) -> Pod:
         demands=parse_demands(mapping(item.get("spec"))),
         runtime_class=text(mapping(item.get("spec")).get("runtimeClassName")),
         managed_fields=metadata.get("managedFields", ()),
+        controller=controller_of(metadata.get("ownerReferences")),
     )
     for uid in (pod.uid, pod.cgroup_uid):
         if _UID.fullmatch(uid) is None:

@@ -6,8 +6,9 @@ from contextlib import ExitStack, closing, contextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from numa_agent.agent import NodeSources, Ports, Standing, Teller, run_pass
+from numa_agent.agent import Assigning, NodeSources, Ports, Standing, Teller, run_pass
 from numa_agent.config import Config
+from numa_agent.core.assigner import Mode, Setting
 from numa_agent.core.cpusets import Mems, Options
 from numa_agent.core.drift import Drift
 from numa_agent.core.publishing import Published, publish
@@ -15,11 +16,13 @@ from numa_agent.core.report import Report
 from numa_agent.core.telling import Due
 from numa_agent.core.view import Json, Rendering, View
 from numa_agent.host.cgroups import CpusetTree, Put
+from numa_agent.host.decisions import DecisionsFile
 from numa_agent.host.recorded import RecordedKernel, is_recorded
 from numa_agent.wiring.distances import with_measured
 from numa_agent.wiring.language import Language, language
 from numa_agent.wiring.lock import only_one
 from numa_agent.wiring.map import AskNvml, asking_nvml
+from numa_agent.wiring.marks import Marks
 from numa_agent.wiring.sources import node_name, sources
 
 if TYPE_CHECKING:
@@ -42,6 +45,8 @@ def run_once(config: Config, put: Put | None = None) -> Report:
         cluster = stack.enter_context(reaching(config))
         ports = ports_of(config, ask, cluster, put)
         report = run_pass(ports)
+        if ports.marking is not None:
+            ports.marking.send_due()
         if ports.teller is None:
             return report
         ports.teller.send_due()
@@ -115,6 +120,7 @@ def ports_of(
         render=rendering(config, spoken),
         publish=lambda manifest: _published(current(), cluster, spoken, manifest),
         teller=_teller(config, cluster, current),
+        marking=None if cluster is None else Marks(cluster, current),
         cpusets=CpusetTree(root, lambda: cgroup_root(found), put or own_put, warn=damaged.append),
         damaged=lambda: _taken(damaged),
         more=tuple if pods is None else pods.conditions,
@@ -137,6 +143,7 @@ def with_settings(ports: Ports, config: Config) -> Ports:
         ),
         period=float(config.pass_seconds),
         standing=_standing(ports, float(config.verify_seconds)),
+        assigning=_assigning(ports, config),
     )
 
 
@@ -144,6 +151,18 @@ def _standing(ports: Ports, seconds: float) -> Standing:
     """The verdicts that stand, which a change of settings keeps."""
     found = ports.standing or Standing(seconds, ports.clock)
     found.seconds = seconds
+    return found
+
+
+def _assigning(ports: Ports, config: Config) -> Assigning:
+    """What is decided here, which a change of settings keeps."""
+    # kube-scheduler tells no pod its CPUs, so that nobody is waited for.
+    decides = config.scheduler != "kube-scheduler"
+    setting = Setting(
+        mode=Mode(config.assigner), grace=config.assigner_grace_seconds if decides else 0.0
+    )
+    found = ports.assigning or Assigning(DecisionsFile(config.decisions_path), setting)
+    found.setting = setting
     return found
 
 

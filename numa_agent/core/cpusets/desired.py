@@ -196,3 +196,16 @@ def _reason(said: Assignment, name: str | None) -> str:
     if placement.nodes:
         return f"{said.source} gives it what is shared in NUMA nodes {render(placement.nodes)}"
     return "it shares the CPUs that are nobody's own"
+
+
+def claimed(
+    inputs: Inputs, options: Options | None = None
+) -> tuple[Mapping[str, CpuSet], frozenset[str]]:
+    """Whose own CPUs are which by the decisions alone, and the uids of pods that are others' to
+    bind."""
+    options = options or Options()
+    live = [pod for pod in inputs.pods if not pod.finished]
+    theirs = {
+        pod.uid: why for pod in live if (why := left_alone(pod, inputs, options)) is not None
+    }
+    return settle(live, inputs, options, theirs).assigned, frozenset(theirs)

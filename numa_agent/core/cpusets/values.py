@@ -52,7 +52,8 @@ class Inputs:
     `free_memory` are bytes by NUMA node, None where they can't be read. Pods whose uid is in
     `borrowers` may use the own CPUs of those in `lenders` where the options say so, as
     Koordinator's best-effort pods do with those of all classes but LSE. `before` is what the pass
-    before assigned, None in the first one.
+    before assigned, None in the first one. `own` are decisions of this agent, which count where
+    nobody else decides.
     """
 
     pods: Sequence[Pod]
@@ -65,6 +66,7 @@ class Inputs:
     lenders: frozenset[str] = frozenset()
     borrowers: frozenset[str] = frozenset()
     before: Mapping[str, CpuSet] | None = None
+    own: Mapping[str, Assignment] = field(default_factory=dict)
 
     @property
     def kubelet_static(self) -> bool:

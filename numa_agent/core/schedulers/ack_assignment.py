@@ -21,7 +21,8 @@ from numa_agent.core.pod_keys import TOPOLOGY_SPECS as TOPOLOGY_SPECS
 from numa_agent.core.quoting import excerpt, meant, shown
 from numa_agent.core.strict_json import Value
 
-_ON = ("true", "required")
+SWITCHED_ON = ("true", "required")
+"""The values of `cpuset-scheduler` that ask for binding."""
 _POLICIES = ("SingleNUMANode", "Restricted", "BestEffort")
 _EXCLUSIVE = ("Required", "Preferred")
 
@@ -51,7 +52,7 @@ def assignment(annotations: Mapping[str, str]) -> Assignment | None:
     switch = annotations.get(SCHEDULER)
     if switch is None:
         return None
-    if switch not in _ON:
+    if switch not in SWITCHED_ON:
         raise AssignmentError(
             f"{SCHEDULER} {excerpt(switch, None)}: documented are only 'true' (the older feature)"
             " and 'required' (with devices); leave the annotation out to bind nothing"

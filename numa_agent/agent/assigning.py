@@ -1,0 +1,199 @@
+"""Deciding in a pass for pods that ask for CPUs beside their devices and have no scheduler."""
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from typing import Protocol
+
+from numa_agent.agent.sources import Readings, accounts_of
+from numa_agent.core.accounting import NodeAccount
+from numa_agent.core.assigner import (
+    Kept,
+    Mode,
+    Outcome,
+    Setting,
+    Situation,
+    decide,
+    may_ask,
+    room_left,
+)
+from numa_agent.core.assignment import Assignment
+from numa_agent.core.conditions import Condition
+from numa_agent.core.cpusets import Inputs, Options, claimed
+from numa_agent.core.errors import SourceError
+from numa_agent.core.holding import Holders
+
+_NODE = "assigner"
+"""The subject of what is wrong with the file of decisions."""
+
+
+class Decisions(Protocol):
+    """Where decisions outlive a restart."""
+
+    def load(self) -> Mapping[str, Kept] | None:
+        """What was kept last, None where there is nothing. Raises SourceError where it can't be
+        read."""
+
+    def set_aside(self) -> str:
+        """Get what can't be read out of the way; where it is now, in words."""
+
+    def save(self, kept: Mapping[str, Kept]) -> None:
+        """Keep it. Raises SourceError where that can't be done; what was kept stays."""
+
+
+class Assigning:
+    """The assigner with what it remembers from pass to pass.
+
+    Without `decisions` nothing outlives the process.
+    """
+
+    def __init__(
+        self,
+        decisions: Decisions | None,
+        setting: Setting,
+        *,
+        clock: Callable[[], float] = time.monotonic,
+        now: Callable[[], float] = time.time,
+    ) -> None:
+        """Take where decisions are kept, seconds that never go back, and those since 1970."""
+        self.setting = setting
+        self._decisions = decisions
+        self._clock = clock
+        self._time = now
+        self._saves = True
+        self._kept: Mapping[str, Kept] | None = None
+        self._saved: Mapping[str, Kept] | None = None
+        self._seen: dict[str, float] | None = None
+        self._waiting: float | None = None
+        self._last: tuple[Readings, Inputs, Options] | None = None
+        self.unplaced: Mapping[str, tuple[str, str]] = {}
+
+    def not_saving(self) -> "Assigning":
+        """The same for a look that changes nothing."""
+        self._saves = False
+        return self
+
+    @property
+    def kept(self) -> Mapping[str, Kept]:
+        """What holds, by pod uid."""
+        return self._kept or {}
+
+    @property
+    def annotations(self) -> Mapping[str, str]:
+        """What holds, by pod uid, in the words of numa-agent.io/assignment."""
+        return {uid: kept.annotation for uid, kept in self.kept.items()}
+
+    def due(self) -> float | None:
+        """The seconds until a pod that waits is to be looked at again, None while none waits."""
+        return self._waiting
+
+    def free_cpus(self) -> Mapping[int, int]:
+        """How many CPUs of each NUMA node could be given out, by the last pass; any thread may
+        ask."""
+        if self._last is None:
+            return {}
+        kept = self.kept
+        room = room_left(_situation(*self._last, kept), kept)
+        return {node.id: len(node.free) for node in room.nodes}
+
+    def decide(
+        self, now: Readings, inputs: Inputs, options: Options
+    ) -> tuple[Inputs, tuple[Condition, ...]]:
+        """The inputs with what is decided here, and what there is to say of it."""
+        troubles: list[Condition] = []
+        lost = self._kept is None and not self._load(troubles)
+        known = self._known(inputs)
+        self._waiting, self.unplaced = None, {}
+        self._last = now, inputs, options
+        everyone = self.setting.mode is Mode.ALWAYS
+        asks = any(may_ask(pod, everyone=everyone) for pod in inputs.pods)
+        if not self.kept and not (asks and self.setting.mode is not Mode.OFF):
+            self._kept = {}
+            return inputs, tuple(troubles)
+        situation = replace(_situation(now, inputs, options, self.kept), known=known, lost=lost)
+        outcome = decide(replace(situation, now=self._time()), self.setting, self.kept)
+        self._waiting, self.unplaced = outcome.waiting, outcome.unplaced
+        self._keep(outcome, troubles)
+        topology = inputs.topology
+        own = {uid: kept.assignment(topology) for uid, kept in outcome.kept.items()}
+        with_ours = replace(inputs, own=own, decisions={**own, **inputs.decisions})
+        return with_ours, (*outcome.conditions, *troubles)
+
+    def _known(self, inputs: Inputs) -> Mapping[str, float]:
+        """The seconds since each pod was first seen; those of the first pass were there before."""
+        now = self._clock()
+        start = now - self.setting.grace if self._seen is None else now
+        live = {pod.uid for pod in inputs.pods if not pod.finished}
+        self._seen = {uid: (self._seen or {}).get(uid, start) for uid in live}
+        return {uid: now - since for uid, since in self._seen.items()}
+
+    def _load(self, troubles: list[Condition]) -> bool:
+        """Whether what was kept last is known."""
+        try:
+            found = None if self._decisions is None else self._decisions.load()
+        except SourceError as error:
+            found = None
+            where = f"; {self._decisions.set_aside()}" if self._decisions and self._saves else ""
+            self._say("assigner-forgot", f"{error}{where}", troubles)
+        self._kept = self._saved = found or {}
+        return found is not None
+
+    def _keep(self, outcome: Outcome, troubles: list[Condition]) -> None:
+        """Write down what holds before anything is bound by it."""
+        self._kept = outcome.kept
+        if self._decisions is None or not self._saves or outcome.kept == self._saved:
+            return
+        try:
+            self._decisions.save(outcome.kept)
+            self._saved = dict(outcome.kept)
+        except SourceError as error:
+            self._say("assigner-unsaved", str(error), troubles)
+
+    def _say(self, code: str, message: str, troubles: list[Condition]) -> None:
+        troubles.append(Condition(code=code, subject=_NODE, message=message))
+
+
+def _situation(
+    now: Readings, inputs: Inputs, options: Options, kept: Mapping[str, Kept]
+) -> Situation:
+    theirs, alone = claimed(inputs, options)
+    return Situation(
+        inputs=inputs,
+        theirs=theirs,
+        alone=alone,
+        accounts=_once(now, inputs, kept),
+        holders=_holders(now),
+        known={},
+        now=0.0,
+        labels=now.node.values[0].labels if now.node.values else {},
+        settled=_settled(now),
+        told=not now.pods.values[0].left_out,
+    )
+
+
+def _settled(now: Readings) -> bool:
+    """Whether what kubelet and the API server say is of now: nothing is decided by old answers."""
+    return now.pods.fresh and now.cpu_state.fresh and bool(now.node.values)
+
+
+def _holders(now: Readings) -> Holders:
+    granted = now.granted
+    known = granted.values[0] if granted.fresh and granted.values else None
+    return Holders(now.topology, known, granted.error or "this machine has no podresources API")
+
+
+def _once(
+    now: Readings, inputs: Inputs, kept: Mapping[str, Kept]
+) -> Callable[[], Sequence[NodeAccount]]:
+    """The accounts, made when they are first wanted."""
+    made: list[Sequence[NodeAccount]] = []
+
+    def accounts() -> Sequence[NodeAccount]:
+        if not made:
+            said = inputs.decisions.items()
+            theirs = {uid: each.cpus for uid, each in said if isinstance(each, Assignment)}
+            ours = {uid: each.cpus for uid, each in kept.items()}
+            made.append(accounts_of(now, ours | theirs))
+        return made[0]
+
+    return accounts

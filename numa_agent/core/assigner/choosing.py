@@ -1,0 +1,19 @@
+"""The nodes and CPUs for one wish."""
+
+from dataclasses import replace
+
+from numa_agent.core.assigner.cpus import choose_cpus, eligible
+from numa_agent.core.assigner.nodes import choose_nodes
+from numa_agent.core.assigner.values import Choice, Room, Wish
+
+
+def choose(wish: Wish, room: Room, *, memory: bool = True) -> Choice:
+    """Where a wish is granted. Raises NoRoomError where it can't be.
+
+    Without `memory` that isn't looked at: the pod has it already.
+    """
+    wish = wish if memory else replace(wish, memory={})
+    offer = {node.id: eligible(wish, room, node, node.free) for node in room.nodes}
+    ever = {node.id: eligible(wish, room, node, node.usable) for node in room.nodes}
+    nodes = choose_nodes(wish, room, offer, ever)
+    return Choice(nodes=nodes, cpus=choose_cpus(wish, room, nodes))

@@ -1,0 +1,72 @@
+"""What pods hold at one time, by what was decided here and by schedulers; and the room left."""
+
+from collections.abc import Collection, Iterator, Mapping
+
+from numa_agent.core.assigner.asking import memory_of
+from numa_agent.core.assigner.kept import Kept
+from numa_agent.core.assigner.room import Holding, room_of
+from numa_agent.core.assigner.situation import Situation
+from numa_agent.core.assigner.values import Policy, Room
+from numa_agent.core.assignment import Assignment, AssignmentError
+from numa_agent.core.cpulist import CpuSet
+from numa_agent.core.pods import Pod
+from numa_agent.core.schedulers.ack_assignment import topology_specs
+
+
+def room_left(
+    situation: Situation, kept: Mapping[str, Kept], *, fresh: Collection[str] = ()
+) -> Room:
+    """What can still be had. The accounts don't know yet of the pods (by uid) that are `fresh`."""
+    inputs = situation.inputs
+    return room_of(
+        inputs.topology,
+        reserved=inputs.reserved or frozenset(),
+        taken=taken(situation),
+        holdings=[*ours(situation, kept, fresh), *others(situation)],
+        accounts=situation.accounts(),
+        shapes=situation.shapes,
+    )
+
+
+def taken(situation: Situation) -> CpuSet:
+    """The CPUs that schedulers and kubelet gave out."""
+    state = situation.inputs.kubelet
+    given = () if state is None else state.by_pod.values()
+    return frozenset[int]().union(*situation.theirs.values(), *given)
+
+
+def ours(
+    situation: Situation, kept: Mapping[str, Kept], fresh: Collection[str] = ()
+) -> Iterator[Holding]:
+    """What pods have by our own decisions."""
+    pods = {pod.uid: pod for pod in situation.inputs.pods if not pod.finished}
+    for uid, each in kept.items():
+        # The accounts know the memory of pods with CPUs of their own, once those were decided.
+        told = bool(each.cpus) and uid not in fresh
+        yield Holding(
+            cpus=each.cpus,
+            nodes=each.nodes,
+            single=each.single,
+            apart=each.apart,
+            memory={} if told or uid not in pods else memory_of(pods[uid]),
+        )
+
+
+def others(situation: Situation) -> Iterator[Holding]:
+    """What pods have by the word of a scheduler."""
+    for pod in situation.inputs.pods:
+        said = situation.inputs.decisions.get(pod.uid)
+        cpus = situation.theirs.get(pod.uid, frozenset())
+        if pod.finished or not isinstance(said, Assignment) or not (cpus or said.binds_cpus):
+            continue
+        nodes = situation.inputs.topology.nodes_of(cpus) | said.pod.nodes
+        yield Holding(cpus=cpus, nodes=nodes, single=must_be_single(pod))
+
+
+def must_be_single(pod: Pod) -> bool:
+    """Whether a pod's words keep it within one NUMA node."""
+    try:
+        specs = topology_specs(pod.annotations)
+    except AssignmentError:
+        return False
+    return any(spec.policy == Policy.SINGLE for spec in specs)

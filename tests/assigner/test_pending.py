@@ -1,0 +1,38 @@
+"""Which pod kubelet asks cards for, where it doesn't say."""
+
+from dataclasses import replace
+
+from numa_agent.core.assigner import cpus_wanted
+from tests.assigner.scene import SPEC, asks
+from tests.machine_tree import container
+
+CARD = "aliyun.com/gpu"
+
+
+def waits(number: int, cpus: int, cards: int, **more: object) -> object:
+    return replace(asks(number, cpus, gpus=cards), containers=(), **more)  # type: ignore[arg-type]
+
+
+def test_it_is_the_first_that_asks_for_as_many_and_has_no_container_yet() -> None:
+    pods = [
+        waits(1, 24, 2),
+        asks(2, 12, gpus=4),
+        waits(3, 8, 4, phase="Failed"),
+        waits(4, 16, 4),
+        waits(5, 2, 4),
+    ]
+    assert cpus_wanted(pods, CARD, 4) == 16  # type: ignore[arg-type]
+    assert cpus_wanted(pods, CARD, 2) == 24  # type: ignore[arg-type]
+    assert cpus_wanted(pods, CARD, 1) is None  # type: ignore[arg-type]
+    assert cpus_wanted(pods, "nvidia.com/gpu", 4) is None  # type: ignore[arg-type]
+
+
+def test_a_container_that_the_status_names_without_an_id_isnt_there_yet() -> None:
+    named = replace(container(1), id=None, running=False)
+    assert cpus_wanted([replace(asks(1, 6, gpus=1), containers=(named,))], CARD, 1) == 6
+
+
+def test_who_asks_for_nothing_or_wrongly_is_passed_over() -> None:
+    quiet = replace(asks(1, 6, policy=None, gpus=1), containers=())
+    wrong = replace(asks(2, 6, policy=None, gpus=1, annotations={SPEC: "{,"}), containers=())
+    assert cpus_wanted([quiet, wrong], CARD, 1) is None

@@ -1,0 +1,219 @@
+"""Deciding in passes: waiting for a scheduler, keeping decisions, and what fails costs itself."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+
+from numa_agent.agent import Assigning, Kept, NodeSources, run_pass
+from numa_agent.core.assigner import Kept as Decision
+from numa_agent.core.assigner import Mode, Setting
+from numa_agent.core.cpulist import render
+from numa_agent.core.cpusets import Mems, Options
+from numa_agent.core.errors import SourceError
+from numa_agent.core.kubelet import KubeletSettings
+from numa_agent.core.node import Node
+from numa_agent.core.pods import Pod, PodsRead
+from numa_agent.core.report import Report
+from tests.assigner.scene import SIXTEEN, asks, cpus
+from tests.machine_tree import uid
+from tests.one_pass import Cluster, Kernel, kernel, ports, static_state
+
+FALLBACK = Setting(mode=Mode.FALLBACK, grace=5.0)
+
+
+@dataclass
+class Disk:
+    """Where decisions are kept, which may be full or broken."""
+
+    kept: Mapping[str, Decision] | None = None
+    full: bool = False
+    broken: bool = False
+    saves: int = 0
+    aside: int = 0
+
+    def load(self) -> Mapping[str, Decision] | None:
+        if self.broken:
+            raise SourceError("decisions: it isn't JSON")
+        return self.kept
+
+    def save(self, kept: Mapping[str, Decision]) -> None:
+        if self.full:
+            raise SourceError("decisions: No space left on device")
+        self.saves += 1
+        self.kept = dict(kept)
+
+    def set_aside(self) -> str:
+        self.aside += 1
+        return "it is elsewhere now"
+
+
+@dataclass
+class Machine:
+    """Sixteen CPUs, the pods that the API server tells of, and a clock that is set."""
+
+    disk: Disk = field(default_factory=Disk)
+    setting: Setting = FALLBACK
+    pods: tuple[Pod, ...] = ()
+    left_out: bool = False
+    clock: float = 1000.0
+    at: Kernel = field(default_factory=lambda: kernel(1, 2, 3))
+    node_s_pods: Kept[PodsRead] = field(init=False)
+    assigning: Assigning = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.at.parent = self.at.shrinks_to = SIXTEEN.online
+        self.node_s_pods = Kept("pods", lambda: PodsRead(self.pods, (), self.left_out))
+        self.start()
+
+    def start(self) -> None:
+        """Begin as a new process does."""
+        self.assigning = Assigning(
+            self.disk, self.setting, clock=lambda: self.clock, now=lambda: 1_800_000_000.0
+        )
+
+    def take(self) -> Report:
+        state = replace(static_state({}), shared=SIXTEEN.online)
+        sources = NodeSources(
+            topology=lambda: SIXTEEN,
+            node=Kept("node", lambda: Node(name="n1", uid="u1")),
+            pods=self.node_s_pods,
+            settings=Kept("settings", lambda: (KubeletSettings(reserved_cpus=cpus("0,8")), ())),
+            cpu_state=Kept("cpu-manager-state", lambda: state),
+            memory_state=Kept("memory-manager-state", lambda: None),
+            granted=Kept("podresources", lambda: None),
+            cpu_info=Kept("cpuinfo", lambda: None),
+        )
+        own = ports(sources, self.at, Cluster().publish)
+        return run_pass(replace(own, assigning=self.assigning, options=Options(mems=Mems.OFF)))
+
+    def bound(self, number: int) -> str:
+        return render(self.at.configured.get(uid(number), frozenset()))
+
+
+def codes(report: Report) -> list[str]:
+    return [each.code for each in report.conditions if each.code.startswith("assigner")]
+
+
+def test_a_pod_that_was_there_at_the_start_has_waited_and_a_new_one_waits() -> None:
+    machine = Machine(pods=(asks(1),))
+    machine.take()
+    assert machine.bound(1) == "1-2,9-10"
+    assert machine.assigning.due() is None
+    machine.pods = (asks(1), asks(2))
+    machine.take()
+    assert machine.assigning.due() == 5.0
+    machine.clock += 3.0
+    machine.take()
+    assert machine.assigning.due() == 2.0
+    machine.clock += 2.0
+    machine.take()
+    assert machine.bound(2) == "4-5,12-13"
+    assert machine.assigning.due() is None
+
+
+def test_pods_that_come_when_there_were_none_wait_too() -> None:
+    machine = Machine()
+    machine.take()
+    machine.pods = (asks(1),)
+    machine.take()
+    assert machine.assigning.due() == 5.0
+
+
+def test_a_decision_is_written_down_once_and_before_it_is_bound() -> None:
+    machine = Machine(pods=(asks(1),))
+    for _ in range(3):
+        machine.take()
+    assert machine.disk.saves == 1
+    assert machine.disk.kept is not None
+    assert machine.disk.kept.keys() == {uid(1)}
+
+
+def test_a_full_disk_keeps_nobody_from_their_cpus_and_is_tried_again() -> None:
+    machine = Machine(disk=Disk(full=True), pods=(asks(1),))
+    assert codes(machine.take()) == ["assigner-assigned", "assigner-unsaved"]
+    assert machine.bound(1) == "1-2,9-10"
+    assert codes(machine.take()) == ["assigner-unsaved"]
+    machine.disk.full = False
+    assert codes(machine.take()) == []
+    assert machine.disk.kept is not None
+
+
+def test_a_new_process_keeps_what_the_old_one_decided() -> None:
+    machine = Machine(pods=(asks(1), asks(2)))
+    machine.take()
+    writes, machine.pods = len(machine.at.writes), (asks(2),)
+    machine.start()
+    report = machine.take()
+    assert (codes(report), len(machine.at.writes)) == ([], writes)
+    assert machine.assigning.kept.keys() == {uid(2)}
+
+
+def test_a_broken_file_is_set_aside_by_who_binds_and_not_by_who_looks() -> None:
+    machine = Machine(disk=Disk(broken=True), pods=(asks(1),))
+    machine.assigning.not_saving()
+    (told,) = (each for each in machine.take().conditions if each.code == "assigner-forgot")
+    assert told.message == "decisions: it isn't JSON"
+    assert (machine.disk.aside, machine.disk.saves) == (0, 0)
+    machine.start()
+    (told,) = (each for each in machine.take().conditions if each.code == "assigner-forgot")
+    assert told.message == "decisions: it isn't JSON; it is elsewhere now"
+    assert machine.disk.aside == 1
+
+
+def test_while_the_api_server_is_away_nothing_is_decided_and_nothing_lost() -> None:
+    machine = Machine(pods=(asks(1),))
+    machine.take()
+    held = machine.bound(1)
+
+    def fail() -> PodsRead:
+        raise SourceError("the API server is away")
+
+    machine.node_s_pods._read = fail
+    report = machine.take()
+    assert "the API server is away" in " ".join(report.failures)
+    assert machine.bound(1) == held
+    assert machine.assigning.kept.keys() == {uid(1)}
+
+
+def test_a_pod_that_cannot_be_read_for_a_while_has_its_cpus_still() -> None:
+    machine = Machine(pods=(asks(1),))
+    machine.take()
+    machine.pods, machine.left_out = (asks(2),), True
+    machine.clock += 10
+    machine.take()
+    machine.clock += 10
+    machine.take()
+    assert machine.assigning.kept.keys() == {uid(1), uid(2)}
+    assert machine.bound(2) == "4-5,12-13"
+    machine.pods, machine.left_out = (asks(2),), False
+    machine.take()
+    assert machine.assigning.kept.keys() == {uid(2)}
+
+
+def test_nothing_is_asked_of_a_node_where_nobody_asks() -> None:
+    machine = Machine(pods=(asks(1, policy=None),))
+    assert codes(machine.take()) == []
+    assert machine.disk.saves == 0
+    assert machine.assigning.kept == {}
+
+
+def test_what_is_turned_on_and_off_while_it_runs_moves_nobody() -> None:
+    machine = Machine(setting=Setting(mode=Mode.OFF), pods=(asks(1),))
+    machine.take()
+    assert machine.bound(1) != "1-2,9-10"
+    machine.assigning.setting = Setting(mode=Mode.FALLBACK)
+    machine.take()
+    assert machine.bound(1) == "1-2,9-10"
+    machine.assigning.setting = Setting(mode=Mode.OFF)
+    machine.take()
+    assert machine.bound(1) == "1-2,9-10"
+
+
+def test_what_of_each_node_is_free_is_known_after_a_pass_and_to_any_thread() -> None:
+    machine = Machine(pods=(asks(1, policy=None),))
+    assert machine.assigning.free_cpus() == {}
+    machine.take()
+    assert machine.assigning.free_cpus() == {0: 6, 1: 8}
+    machine.pods = (asks(1),)
+    machine.clock += 10
+    machine.take()
+    assert machine.assigning.free_cpus() == {0: 2, 1: 8}
