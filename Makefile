@@ -5,10 +5,10 @@ BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-vm-all check lint types format bench image fixtures monitoring chart docs proto lock clean
+.PHONY: help demo test test-vm-all e2e check lint types format bench image fixtures monitoring chart docs proto lock clean
 
 help: ## List the targets
-	@awk -F':.*## ' '/^[a-z-]+:.*## /{printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F':.*## ' '/^[a-z0-9-]+:.*## /{printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 $(READY): requirements-dev.txt pyproject.toml tools/venv.sh
 	@PYTHON="$(PYTHON)" tools/venv.sh $(VENV)
@@ -29,6 +29,14 @@ test-vm-all: $(READY) ## Run the tests on real kernels with every kernel that De
 	  qemu-system-x86_64=qemu-system-x86 busybox=busybox-static depmod=kmod cpio=cpio zstd=zstd \
 	  setpriv=util-linux crun=crun runc=runc
 	$(BIN)/pytest -m vm --all-kernels
+
+e2e: $(READY) ## Run the scenarios on a whole cluster with a real node: docs/e2e.md
+	@tools/debian.sh "the scenarios boot a node, build the image, scrape metrics" \
+	  qemu-system-x86_64=qemu-system-x86 busybox=busybox-static depmod=kmod cpio=cpio zstd=zstd \
+	  openssl=openssl setpriv=util-linux containerd=containerd runc=runc crun=crun \
+	  /usr/lib/cni/ptp=containernetworking-plugins prometheus=prometheus \
+	  buildah=buildah mmdebstrap=mmdebstrap
+	$(BIN)/pytest -m e2e
 
 lint: $(READY) ## Check style and import rules
 	$(BIN)/ruff format --check
@@ -72,9 +80,9 @@ docs: $(READY) ## Write what docs/ says of settings anew, from the code
 	$(BIN)/python -m tools.config_docs
 	$(BIN)/python -m tools.doctor_docs
 
-proto: $(READY) ## Generate the code of kubelet's podresources API anew
+proto: $(READY) ## Generate the code of kubelet's podresources and device plugin APIs anew
 	$(BIN)/python -m grpc_tools.protoc --proto_path=. --python_out=. --pyi_out=. \
-	  numa_agent/host/podresources/api.proto
+	  numa_agent/host/podresources/api.proto numa_agent/host/deviceplugin/api.proto
 
 lock: $(READY) ## Resolve the development requirements anew, with hashes
 	$(BIN)/uv pip compile --universal --python-version 3.11 --generate-hashes --no-header \

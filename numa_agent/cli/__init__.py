@@ -25,15 +25,18 @@ COMMANDS = {
     "plan": "print every write that a pass would make in cgroups, with its reason",
     "verify": "show from the kernel what every container got: CPUs, memory, devices",
     "explain": "tell the story of one pod: asked, decided, written, in force, measured, to do",
+    "slots": "show how many more pods fit on one NUMA node each, and what is lost to fragments",
+    "simulate": "show what would become of these pods here: CPUs, GPUs, NUMA nodes, refusals",
     "restore": "take back what was bound",
     "doctor": "look for what hurts locality or the agent here, and say what to do",
     "run": "take passes: map, publish, bind, prove",
     "config": "show each setting with where it comes from, or check a configuration file",
     "measure": "measure what locality is worth, on this machine and to a command",
     "record": "write all that a pass reads here into one file, for a bug report",
+    "gpu-plugin": "offer the node's whole NVIDIA cards to kubelet, beside their NUMA nodes",
     "demo": "take one pass on a copy of a recorded machine and show each step",
 }
-"""Each command's name, which is its module's too, and its line in the help."""
+"""Each command's name, which is its module's too (- is _ there), and its line in the help."""
 
 _EPILOG = """\
 examples:
@@ -87,7 +90,7 @@ def _run(words: list[str]) -> int:
     try:
         chosen = _parser().parse_args(words[:1]).command
         # Only the command that was asked for is imported, so that each starts fast.
-        command: Command = importlib.import_module(f"numa_agent.cli.{chosen}")
+        command: Command = importlib.import_module(f"numa_agent.cli.{chosen.replace('-', '_')}")
         arguments = _command_parser(chosen, command).parse_args(words[1:])
         try:
             return command.run(arguments)

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from numa_agent.config.document import Written, read_entries
-from numa_agent.config.kinds import Kind, Setting, Value, expected, names, read
+from numa_agent.config.kinds import LISTS, Kind, Setting, Value, expected, names, read
 from numa_agent.config.settings import BY_KEY, KEYS
 
 MAX_MISTAKES = 50
@@ -86,7 +86,7 @@ def _given(setting: Setting, text: str, origin: str, place: str) -> Given:
 
 def _value(setting: Setting, written: Written) -> Value:
     """What an entry means. Raises ValueError."""
-    if setting.kind is Kind.NAMES and written.tag == "seq":
+    if setting.kind in LISTS and written.tag == "seq":
         return names(setting, [_name(setting, item) for item in written.items()])
     if not written.text:
         raise ValueError(f"{setting.key} must not be empty")
@@ -113,7 +113,7 @@ def _name(setting: Setting, item: Written) -> str:
 
 
 def _wrong_type(setting: Setting, written: Written) -> str:
-    quotes = setting.kind in {Kind.TEXT, Kind.PATH, Kind.NAMES} and written.tag not in _COLLECTIONS
+    quotes = setting.kind in {Kind.TEXT, Kind.PATH, *LISTS} and written.tag not in _COLLECTIONS
     hint = ": put it in quotes" if quotes else ""
     return f"{setting.key} must be {expected(setting)}, not {written.shown}{hint}"
 

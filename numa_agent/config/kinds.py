@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from enum import Enum
 from pathlib import Path
 
+from numa_agent.core.shape import MOST_SHAPES, SHAPE
+
 Value = str | tuple[str, ...]
 """A setting's value as it is written: a text, or a list of names."""
 
@@ -20,8 +22,18 @@ PORT = "(?:[1-9][0-9]{0,3}|[1-5][0-9]{4}|6[0-4][0-9]{3}|65[0-4][0-9]{2}|655[0-2]
 ADDRESS = rf"(?:[0-9A-Za-z.-]{{1,253}}|\[[0-9A-Za-z.:]{{2,45}}\]):{PORT}"
 """A name or IPv4 address, or an IPv6 address in brackets, and a port, as in RFC 3986."""
 
+_LABEL = "[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?"
+RESOURCE = rf"{_LABEL}(?:\.{_LABEL})*/[A-Za-z0-9](?:[A-Za-z0-9_.-]{{0,61}}[A-Za-z0-9])?"
+NO_RESOURCE = r"^[^/]{245}|^requests\.|kubernetes\.io/"
+"""A domain and a name, as kubelet takes it from a device plugin: `requests.` before it must still
+be a name, and kubernetes.io is nobody else's.
+https://kubernetes.io/docs/concepts/configuration/manage-resources-containers/#extended-resources"""
+
 CONTROL = re.compile("[\x00-\x1f\x7f]")
 _ADDRESS = re.compile(ADDRESS, re.ASCII)
+_RESOURCE = re.compile(RESOURCE, re.ASCII)
+_NO_RESOURCE = re.compile(NO_RESOURCE, re.ASCII)
+_SHAPE = re.compile(SHAPE, re.ASCII)
 _SECONDS = re.compile("[1-9][0-9]{0,8}")
 
 
@@ -39,6 +51,12 @@ class Kind(Enum):
     ADDRESS = "an address and a port"
     SECONDS = f"a whole number from {LOWEST_SECONDS} to {HIGHEST_SECONDS}"
     NAMES = "a list of names"
+    SHAPES = "a list of shapes"
+    RESOURCE = "an extended resource"
+
+
+LISTS = frozenset({Kind.NAMES, Kind.SHAPES})
+"""Those of several values: a list, or one text with commas."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -78,7 +96,7 @@ def read(setting: Setting, text: str) -> Value:
         raise ValueError(f"{key} holds what no file name can: {_shown(text)}")
     if text not in setting.words and not _FITS[setting.kind](text):
         raise ValueError(f"{key} must be {expected(setting)}, not {_shown(text)}")
-    return names(setting, text.split(",")) if setting.kind is Kind.NAMES else text
+    return names(setting, text.split(",")) if setting.kind in LISTS else text
 
 
 def names(setting: Setting, texts: Iterable[str]) -> tuple[str, ...]:
@@ -86,13 +104,23 @@ def names(setting: Setting, texts: Iterable[str]) -> tuple[str, ...]:
     found = tuple(text.strip() for text in texts if text.strip())
     if not found:
         raise ValueError(f"{setting.key} must not be empty: name one, or leave it out")
+    if setting.kind is Kind.SHAPES:
+        _check_shapes(setting, found)
     return found
+
+
+def _check_shapes(setting: Setting, found: tuple[str, ...]) -> None:
+    for text in found:
+        if _SHAPE.fullmatch(text) is None:
+            raise ValueError(f"{setting.key} must be {expected(setting)}, without {_shown(text)}")
+    if len(found) > MOST_SHAPES:
+        raise ValueError(f"{setting.key} has {len(found)} shapes: {MOST_SHAPES} are the most")
 
 
 def converted(setting: Setting, value: Value | None) -> object:
     """The value as Config has it."""
     if value is None:
-        return () if setting.kind is Kind.NAMES else None
+        return () if setting.kind in LISTS else None
     if setting.on is not None:
         return value == setting.on
     if isinstance(value, tuple):
@@ -128,6 +156,10 @@ def _is_seconds(text: str) -> bool:
     return bool(_SECONDS.fullmatch(text)) and LOWEST_SECONDS <= int(text) <= HIGHEST_SECONDS
 
 
+def _is_extended(text: str) -> bool:
+    return bool(_RESOURCE.fullmatch(text)) and _NO_RESOURCE.search(text) is None
+
+
 _FITS: Mapping[Kind, Callable[[str], bool]] = {
     Kind.WORD: lambda _: False,
     Kind.TEXT: lambda _: True,
@@ -137,4 +169,6 @@ _FITS: Mapping[Kind, Callable[[str], bool]] = {
     Kind.ADDRESS: lambda text: _ADDRESS.fullmatch(text) is not None,
     Kind.SECONDS: _is_seconds,
     Kind.NAMES: lambda _: True,
+    Kind.SHAPES: lambda _: True,
+    Kind.RESOURCE: _is_extended,
 }

@@ -5,7 +5,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
-from numa_agent.config.places import LOCK_FILE
+from numa_agent.config.places import DECISIONS_NAME, LOCK_FILE
 
 
 class ConfigError(Exception):
@@ -57,8 +57,17 @@ class Config:
     metrics_auth: str = "off"
     metrics_containers: bool = False
     events: bool = True
+    assigner_annotate: bool = False
+    assigner_unplaced: str = "keep"
+    assigner_evict_seconds: int = 300
     pass_seconds: int = 60
     verify_seconds: int = 120
+    assigner: str = "fallback"
+    assigner_grace_seconds: int = 5
+    shapes: tuple[str, ...] = ()
+    gpu_plugin: bool = False
+    gpu_resource: str = "aliyun.com/gpu"
+    gpu_pass: str = "env"  # noqa: S105
     lock_file: str = f"/{LOCK_FILE}"
     log_format: str = "text"
 
@@ -74,6 +83,11 @@ class Config:
     def lock_path(self) -> Path:
         """The lock where this process finds it: the machine's path, below the host root."""
         return self.host_root / self.lock_file.lstrip("/")
+
+    @property
+    def decisions_path(self) -> Path:
+        """What this agent decided itself: beside its lock, and gone when the machine boots."""
+        return self.lock_path.parent / DECISIONS_NAME
 
     @property
     def live(self) -> bool:

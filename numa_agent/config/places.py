@@ -35,8 +35,16 @@ SERVICE_DIRS = (f"{CGROUP_DIR}/system.slice", f"{CGROUP_DIR}/systemd/system.slic
 """Where systemd keeps a service's cgroup while it runs, on cgroup v2 and on v1."""
 KUBELET_DIR = "var/lib/kubelet"
 PODRESOURCES_SOCKET = f"{KUBELET_DIR}/pod-resources/kubelet.sock"
+DEVICE_PLUGINS_DIR = f"{KUBELET_DIR}/device-plugins"
+"""Where kubelet listens for device plugins, and they for it."""
+DEV_DIR = "dev"
+OWN_DEV = "/dev"
+"""This process's own device files, where the machine's aren't mounted."""
 LOCK_FILE = "run/numa-agent/lock"
 """What the one agent of a node holds; on the node and not in the pod, so that pods share it. Its
 folder is the agent's own, so that a pod need mount no more of /run."""
+DECISIONS_NAME = "decisions.json"
+"""The file of the agent's own decisions, in the lock's folder: it ends when the machine boots, as
+all containers do."""
 RECORDED_MARK = "recorded.yaml"
 RECORDED_ANSWERS = "answers"

@@ -5,8 +5,17 @@ are text. Twice the same key is the parser's to find, and so is how a number is 
 mean the same in ECMAScript, Go (for Helm) and Python.
 """
 
-from numa_agent.config.kinds import ADDRESS, HIGHEST_SECONDS, LOWEST_SECONDS, Kind, Setting
+from numa_agent.config.kinds import (
+    ADDRESS,
+    HIGHEST_SECONDS,
+    LOWEST_SECONDS,
+    NO_RESOURCE,
+    RESOURCE,
+    Kind,
+    Setting,
+)
 from numa_agent.config.settings import SETTINGS
+from numa_agent.core.shape import MOST_SHAPES, SHAPE
 
 Schema = dict[str, object]
 
@@ -67,11 +76,28 @@ _OTHERS: dict[Kind, Schema] = {
     Kind.OWN_FILE: _ABSOLUTE,
     Kind.MACHINE_PATH: _ABSOLUTE,
     Kind.ADDRESS: {"allOf": [_TEXT, {"pattern": f"^{ADDRESS}$"}]},
+    Kind.RESOURCE: {
+        "allOf": [_TEXT, {"pattern": f"^{RESOURCE}$"}, {"not": {"pattern": NO_RESOURCE}}]
+    },
     Kind.SECONDS: {"type": "integer", "minimum": LOWEST_SECONDS, "maximum": HIGHEST_SECONDS},
     Kind.NAMES: {
         "anyOf": [
             {"allOf": [_TEXT, {"pattern": r"[^,\s]"}]},
             {"type": "array", "minItems": 1, "items": _TEXT},
+        ]
+    },
+    Kind.SHAPES: {
+        "anyOf": [
+            {
+                "type": "string",
+                "pattern": f"^[ ,]*{SHAPE}(?: *,[ ,]*{SHAPE}){{0,{MOST_SHAPES - 1}}}[ ,]*$",
+            },
+            {
+                "type": "array",
+                "minItems": 1,
+                "maxItems": MOST_SHAPES,
+                "items": {"type": "string", "pattern": f"^ *{SHAPE} *$"},
+            },
         ]
     },
 }

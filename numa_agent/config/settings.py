@@ -228,6 +228,31 @@ SETTINGS = (
         on="on",
         live=True,
     ),
+    _word(
+        "assignerAnnotate",
+        "assigner_annotate",
+        "off on",
+        "Whether what the agent's own assigner decided is written on the pod, as an annotation",
+        on="on",
+        live=True,
+    ),
+    _word(
+        "assignerUnplaced",
+        "assigner_unplaced",
+        "keep mark evict",
+        "What is done about a pod that the agent's own assigner can't place as it asks: nothing,"
+        " an annotation that says why, or that and its eviction",
+        live=True,
+    ),
+    Setting(
+        key="assignerEvictSeconds",
+        field="assigner_evict_seconds",
+        kind=Kind.SECONDS,
+        default="300",
+        live=True,
+        example="300",
+        meaning="Seconds from its start in which a pod that can't be placed may be evicted",
+    ),
     Setting(
         key="passSeconds",
         field="pass_seconds",
@@ -245,6 +270,55 @@ SETTINGS = (
         live=True,
         example="120",
         meaning="Seconds for which a verdict stands in passes that find the container unchanged",
+    ),
+    _word(
+        "assigner",
+        "assigner",
+        "fallback off always",
+        "Whether the agent decides itself for pods that ask for CPUs beside their devices: where"
+        " no scheduler did, never, or at once and for Guaranteed pods that don't ask as well",
+        live=True,
+    ),
+    Setting(
+        key="assignerGraceSeconds",
+        field="assigner_grace_seconds",
+        kind=Kind.SECONDS,
+        default="5",
+        live=True,
+        example="5",
+        meaning="Seconds that a scheduler which decides CPUs (koordinator, ack) has for it before"
+        " the agent does",
+    ),
+    Setting(
+        key="shapes",
+        field="shapes",
+        kind=Kind.SHAPES,
+        live=True,
+        example="24c4g256Gi",
+        meaning="The pods whose slots are counted, as CPUs, GPUs and memory, as a list or with"
+        " commas; where it isn't set, those that run here, else fractions of a NUMA node",
+    ),
+    _word(
+        "gpuPlugin",
+        "gpu_plugin",
+        "off on",
+        "Whether kubelet is offered the node's whole NVIDIA cards (its device plugin API)",
+        on="on",
+    ),
+    Setting(
+        key="gpuResource",
+        field="gpu_resource",
+        kind=Kind.RESOURCE,
+        default="aliyun.com/gpu",
+        example="nvidia.com/gpu",
+        meaning="The resource that the cards are offered as",
+    ),
+    _word(
+        "gpuPass",
+        "gpu_pass",
+        "env devices cdi cdi-annotations",
+        "How a container gets its cards: by the environment for NVIDIA's runtime, by that and the"
+        " device files, or by CDI names in kubelet's field or in annotations",
     ),
     Setting(
         key="lockFile",

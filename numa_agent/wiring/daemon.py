@@ -19,6 +19,7 @@ from numa_agent.host.recorded import RecordedKernel, is_recorded
 from numa_agent.serve.board import Board
 from numa_agent.wiring import serving
 from numa_agent.wiring.errands import Errands
+from numa_agent.wiring.gpu_beside import with_gpu_plugin
 from numa_agent.wiring.heap import giving_back
 from numa_agent.wiring.lock import only_one
 from numa_agent.wiring.map import asking_nvml
@@ -49,7 +50,7 @@ def run_on(reload: Reload, tell: Tell, say: Callable[[str], None]) -> None:
             node_name(config)
             stack.enter_context(only_one(config.lock_path))
         serving.start(config, board, stack)
-        _Daemon(Following(reload, board, say), waiting, board, stack).run(tell)
+        _Daemon(Following(reload, board, say), waiting, board, stack, say).run(tell)
 
 
 def end_process(error: threading.ExceptHookArgs) -> None:
@@ -65,7 +66,12 @@ class _Daemon:
     """Everything that runs, put together; it ends with the stack."""
 
     def __init__(
-        self, following: Following, waiting: Waiting, board: Board, stack: ExitStack
+        self,
+        following: Following,
+        waiting: Waiting,
+        board: Board,
+        stack: ExitStack,
+        say: Callable[[str], None],
     ) -> None:
         config = following.config()
         self._following = following
@@ -86,6 +92,8 @@ class _Daemon:
             publish=serving.counted(ports.publish, board),
             mover=_mover(config, ports, stack),
         )
+        if config.gpu_plugin and cluster is not None:
+            self._ports = with_gpu_plugin(self._ports, config, self._news, say, stack)
         self._binder = Binder(
             ports.cpusets,
             watch,

@@ -87,8 +87,19 @@ def test_where_far_is_as_quick_there_is_no_gain() -> None:
     same = matrix({(0, 0): NEAR, (0, 1): NEAR[::-1], (1, 0): NEAR, (1, 1): NEAR})
     said = of(same, two())
     assert (
-        "node 0: a read of node 1's memory takes no longer than one of node 0's: no gain" in said
-    )
+        "no gain here: node 0: a read of node 1's memory takes 1.00 (0.98-1.02) times as long as"
+        " one of node 0's, which chance or less than 1 % explains"
+    ) in said
+
+
+def test_a_difference_that_chance_explains_is_told_with_how_large_it_may_be() -> None:
+    noisy = (90.0, 130.0, 100.0, 180.0, 95.0)
+    found = matrix({(0, 0): NEAR, (0, 1): noisy, (1, 0): NEAR, (1, 1): NEAR})
+    (line,) = [
+        each for each in of(found, two()).splitlines() if each.startswith("no gain here: node 0")
+    ]
+    assert "takes no longer" not in line
+    assert "takes 0.99 (0.89-1.78) times as long" in line
 
 
 def test_memory_only_nodes_missing_pairs_and_notes_are_shown() -> None:

@@ -173,3 +173,120 @@ def test_the_mirror_of_a_static_pod_is_never_told_to_be_deleted(
     _, printed = said("explain", name, "--host-root", str(copy))
     assert "a static pod: move its file" in printed
     assert "kubectl delete" not in printed
+
+
+def changed(tmp_path: Path, machine: Path, change: Callable[[Any], None]) -> Path:
+    """A copy of a machine whose list of pods is changed."""
+    copy = shutil.copytree(machine, tmp_path / "machine", symlinks=True)
+    pods = copy / "answers/pods.json"
+    listed = json.loads(pods.read_text())
+    change({each["metadata"]["name"]: each for each in listed["items"]})
+    pods.write_text(json.dumps(listed))
+    return copy
+
+
+def test_what_cannot_be_read_of_the_pods_is_a_failure_and_never_left_out_in_silence(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    def change(pods: Any) -> None:
+        pods["train-0"]["status"]["containerStatuses"][0]["containerID"] = "pouch://xyz"
+        pods["report-7lz5k"]["metadata"]["uid"] = "odd"
+
+    root = changed(tmp_path, TWO_SOCKET, change)
+    assert main(["verify", "--host-root", str(root)]) == 1
+    printed = capsys.readouterr()
+    assert "ml/train-0                              trainer        unknown  unknown" in printed.out
+    assert "1 asked for alignment, 0 of them have it, of 1 it isn't known" in printed.out
+    assert "pod batch/report-7lz5k is left out" in printed.err
+    assert "container trainer is left alone" in printed.err
+    # Who asks for one pod hears of that one.
+    web = "shop/web-5f7c9d8b6c-4tq2x"
+    assert main(["verify", web, "--host-root", str(root)]) == 0
+    for command in ("verify", "explain"):
+        assert main([command, "batch/report-7lz5k", "--host-root", str(root)]) == 2
+        assert "'odd' isn't a pod's uid" in capsys.readouterr().err
+
+
+def test_a_pod_without_a_running_container_is_said_to_have_none(
+    said: Callable[..., tuple[int, str]],
+) -> None:
+    status, printed = said("verify", "ml/evaluate-0", "--host-root", str(TWO_SOCKET))
+    assert (status, printed) == (0, "no container of ml/evaluate-0 runs\n")
+
+
+def test_one_with_fewer_cpus_than_decided_lacks_them_whatever_was_not_seen(
+    said: Callable[..., tuple[int, str]], tmp_path: Path
+) -> None:
+    copy = shutil.copytree(CXL, tmp_path / "machine", symlinks=True)
+    stat = next(copy.glob("sys/fs/cgroup/**/memory.numa_stat"))
+    stat.unlink()
+    assert "postgres   unknown  unknown" in said("verify", "--host-root", str(copy))[1]
+    (stat.parent / "cpuset.cpus.effective").write_text("8-9\n")
+    assert "postgres   unknown  LACKS IT" in said("verify", "--host-root", str(copy))[1]
+
+
+def test_a_damaged_account_is_told_in_a_story_too(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    copy = shutil.copytree(CXL, tmp_path / "machine", symlinks=True)
+    next(copy.glob("sys/fs/cgroup/**/memory.numa_stat")).write_text("anon 7\n")
+    assert main(["explain", "db/main-0", "--host-root", str(copy)]) == 1
+    assert "where its memory is can't be read" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("phase", "says"),
+    [
+        ("Pending", "see why no container of it runs"),
+        ("Failed", "TopologyAffinityError"),
+        ("Succeeded", "to do      nothing"),
+    ],
+)
+def test_what_keeps_a_placed_pod_from_running_is_not_the_scheduler(
+    said: Callable[..., tuple[int, str]], tmp_path: Path, phase: str, says: str
+) -> None:
+    def change(pods: Any) -> None:
+        pods["evaluate-0"]["status"]["phase"] = phase
+
+    root = changed(tmp_path, TWO_SOCKET, change)
+    _, printed = said("explain", "ml/evaluate-0", "--host-root", str(root))
+    assert says in printed
+    assert "scheduler says" not in printed
+
+
+def test_a_story_tells_of_claims_whole_pods_and_wishes_that_cannot_be_read(
+    said: Callable[..., tuple[int, str]], tmp_path: Path
+) -> None:
+    spec = "scheduling.koordinator.sh/numa-topology-spec"
+
+    def change(pods: Any) -> None:
+        pod = pods["train-0"]
+        pod["metadata"]["annotations"][spec] = '{"numaTopologyPolicy": "SingleNumaNode"}'
+        pod["spec"]["resources"] = {"requests": {"cpu": "26"}}
+        pod["spec"]["containers"][0]["resources"]["claims"] = [{"name": "nics"}]
+
+    root = changed(tmp_path, TWO_SOCKET, change)
+    _, printed = said("explain", "ml/train-0", "--host-root", str(root))
+    assert "container trainer: 24 CPUs, 256 GiB, 4 nvidia.com/gpu, claims nics" in printed
+    assert "the pod as a whole: 26 CPUs" in printed
+    assert "which can't be read, and so asks for nothing" in printed
+    assert "did you mean 'SingleNUMANode'?" in printed
+    assert "kubelet doesn't tell what it gave of claims (nics)" in printed
+    assert "kubectl get pod -n ml train-0 -o yaml" in printed
+
+
+def test_a_superchips_gpu_that_only_its_plugin_names_has_its_memory_beside_it(
+    said: Callable[..., tuple[int, str]], tmp_path: Path
+) -> None:
+    machine = TWO_SOCKET.parent / "grace-hopper-like"
+    copy = shutil.copytree(machine, tmp_path / "machine", symlinks=True)
+    (stat,) = copy.glob("sys/fs/cgroup/**/memory.numa_stat")
+    stat.write_text(stat.read_text().replace("anon N0=12582912 N1=0", f"anon N0=0 N1={40 << 30}"))
+    _, printed = said("verify", "--host-root", str(copy), "--nvml", "off")
+    assert "server     aligned" in printed
+    assert "40 GiB in 1  1 nvidia.com/gpu in 0" in printed
+    # Where nobody tells that it holds the GPU, nobody can tell whose memory that is.
+    held = copy / "answers/podresources.json"
+    held.write_text(held.read_text().replace('"devices": [', '"others": [', 1))
+    _, printed = said("verify", "--host-root", str(copy), "--nvml", "off")
+    assert "server     unknown" in printed

@@ -73,6 +73,13 @@ def test_a_text_that_is_too_long_is_refused_as_before_and_kept_in_part() -> None
         decide(found)
 
 
+def test_a_mark_is_kept_up_to_what_the_agent_writes_itself() -> None:
+    for key in pod_keys.MARKS:
+        for length in (pod_keys.MARK_LENGTH, pod_keys.MARK_LENGTH + 1, MAX_LENGTH):
+            found = replace(machine_pod(1), annotations={key: "x" * length})
+            assert len(found.annotations[key]) == min(length, pod_keys.MARK_LENGTH + 1)
+
+
 def owners(*keys: str, manager: str = "m") -> dict[str, Any]:
     owned: dict[str, Any] = {f"f:{key}": {} for key in keys}
     fields = {"f:metadata": {"f:annotations": owned}}
@@ -113,6 +120,7 @@ def test_news_is_a_change_of_what_is_read() -> None:
     news: list[Mapping[str, Any]] = [
         {"annotations": {"cpuset": "{} "}},
         {"annotations": {"cpuset": "{}", BIND: "off"}},
+        {"annotations": {"cpuset": "{}", pod_keys.ASSIGNED: "{}"}},
         {"labels": {"koordinator.sh/qosClass": "LS"}},
         {"managedFields": [owners("cpuset")]},
     ]
@@ -160,6 +168,13 @@ HEAVY = {
     "resources": _specified(
         "containers",
         [{"name": "c", "resources": {"requests": {f"x.y/{n}": "0" for n in range(50_000)}}}],
+    ),
+    "marks": _annotated(dict.fromkeys(pod_keys.MARKS, "y" * 100000)),
+    "owners": pod(
+        1,
+        ownerReferences=[
+            {"kind": "K", "name": f"{n:0253}", "controller": True} for n in range(999)
+        ],
     ),
     "statuses": _reported("containerStatuses"),
     "init statuses": _reported("initContainerStatuses"),

@@ -26,8 +26,9 @@ def document(name: str = "p", **changes: Any) -> dict[str, Any]:
         "qosClass": "Burstable",
         "containerStatuses": [status()],
     }
+    of_metadata = {"namespace", "uid", "annotations", "ownerReferences"}
     for field, value in changes.items():
-        (metadata if field in {"namespace", "uid", "annotations"} else pod_status)[field] = value
+        (metadata if field in of_metadata else pod_status)[field] = value
     return {"metadata": metadata, "status": pod_status}
 
 
@@ -252,3 +253,39 @@ def test_a_finished_pod_that_lacks_half_its_status_is_no_problem() -> None:
         "status": {"phase": "Failed", "reason": "UnexpectedAdmissionError"},
     }
     assert parse_pods({"items": [rejected]}) == PodsRead((), ())
+
+
+def owner(kind: object, name: object, controller: object = True) -> dict[str, Any]:
+    return {"apiVersion": "apps/v1", "kind": kind, "name": name, "controller": controller}
+
+
+def test_a_pod_s_controller_is_the_owner_that_says_so() -> None:
+    owners = [owner("Tool", "t", controller=False), owner("ReplicaSet", "web-5d6")]
+    assert only(document(ownerReferences=owners)).controller == "ReplicaSet/web-5d6"
+    assert only(document(ownerReferences=owners[:1])).controller is None
+    assert only(document()).controller is None
+
+
+@pytest.mark.parametrize(
+    "odd",
+    [
+        None,
+        "x",
+        {},
+        [None, 1, "x", []],
+        [owner(None, "a")],
+        [owner("", "a")],
+        [owner("A", 7)],
+        [owner("A", "a", "true")],
+        [owner("A", "a", 1)],
+    ],
+)
+def test_owners_of_another_shape_are_no_controller(odd: object) -> None:
+    assert only(document(ownerReferences=odd)).controller is None
+
+
+def test_a_controller_s_name_is_bounded_and_so_are_owners() -> None:
+    (found,) = read(document(ownerReferences=[owner("K" * 9999, "n" * 9999)])).pods
+    assert found.controller == f"{'K' * 63}/{'n' * 253}"
+    many = [owner("A", str(number), controller=False) for number in range(64)]
+    assert only(document(ownerReferences=[*many, owner("A", "a")])).controller is None

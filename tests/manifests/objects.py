@@ -16,9 +16,12 @@ Json = dict[str, Any]
 MANIFESTS = ROOT / "manifests"
 OVERLAYS = (
     *("kube-scheduler", "koordinator", "ack", "metrics-tls", "gpu"),
-    *("host-pid", "restore"),
+    *("gpu-plugin", "host-pid", "restore"),
 )
-COMPONENTS = ("gpu", "gputopo", "host-pid", "metrics-tls", "podmonitor", "servicemonitor")
+COMPONENTS = (
+    *("gpu", "gpu-plugin", "gputopo", "host-pid", "metrics-tls", "pod-eviction", "pod-marks"),
+    *("podmonitor", "servicemonitor"),
+)
 """Those that may be joined; `restore` is for the end."""
 NAMESPACE = "numa-agent"
 ACCOUNT = f"system:serviceaccount:{NAMESPACE}:numa-agent"

@@ -77,6 +77,7 @@ SAME = {
     "koordinator": ("scheduler=koordinator",),
     "ack": ("scheduler=ack",),
     "gpu": ("gpu.enabled=true",),
+    "gpu-plugin": ("gpu.enabled=true", "gpuPlugin.enabled=true"),
     "metrics-tls": ("metrics.tls.enabled=true",),
     "restore": ("restore=true",),
 }
@@ -97,11 +98,13 @@ def test_the_chart_makes_the_objects_of_an_overlay(
 OPTIONAL = (
     *("gputopo/rbac", "gputopo/own-config", "podmonitor/podmonitor"),
     *("servicemonitor/service", "servicemonitor/servicemonitor"),
+    *("pod-marks/rbac", "pod-marks/own-pods", "pod-eviction/rbac", "pod-eviction/own-evictions"),
 )
 
 
 def test_optional_objects_are_those_of_the_components(render: Render) -> None:
-    made = comparable(render("gputopo.enabled=true", "metrics.monitor.enabled=true"))
+    marks = ("podMarks.enabled=true", "podMarks.evictions=true")
+    made = comparable(render("gputopo.enabled=true", "metrics.monitor.enabled=true", *marks))
     secured = render("metrics.tls.enabled=true", "metrics.monitor.enabled=true")
     made |= comparable([each for each in secured if each["kind"].startswith("Service")])
     for file in OPTIONAL:
@@ -128,6 +131,8 @@ def test_another_namespace_is_everywhere(render: Render) -> None:
         "scheduler=koordinator",
         "gpu.enabled=true",
         "gputopo.enabled=true",
+        "podMarks.enabled=true",
+        "podMarks.evictions=true",
         "metrics.tls.enabled=true",
         "metrics.monitor.enabled=true",
         "metrics.rules.enabled=true",
@@ -204,6 +209,19 @@ def test_what_is_off_is_not_there(render: Render) -> None:
     off = ("admission.assignments=off", "admission.ownNode=false", "networkPolicy.enabled=false")
     kinds = {each["kind"] for each in render(*off)}
     assert not kinds & {"ValidatingAdmissionPolicy", "NetworkPolicy", "PodMonitor"}
+
+
+def test_evictions_are_a_right_besides_that_to_mark(render: Render) -> None:
+    def roles(*values: str) -> set[str]:
+        made = render(*values)
+        return {each["metadata"]["name"] for each in made if each["kind"] == "ClusterRole"}
+
+    plain = roles()
+    marks = roles("podMarks.enabled=true")
+    assert marks == plain | {"numa-agent-pod-marks"}
+    assert roles("podMarks.evictions=true") == plain
+    both = roles("podMarks.enabled=true", "podMarks.evictions=true")
+    assert both == marks | {"numa-agent-pod-eviction"}
 
 
 def test_assigners_are_bound(render: Render) -> None:

@@ -21,7 +21,10 @@ PAGES = (
     "security.md",
     "upgrade-and-uninstall.md",
 )
-AGENT = {"numa-agent", "numa-agent-koordinator", "numa-agent-gputopo", "numa-agent-metrics-auth"}
+AGENT = {
+    *("numa-agent", "numa-agent-koordinator", "numa-agent-gputopo", "numa-agent-metrics-auth"),
+    *("numa-agent-pod-marks", "numa-agent-pod-eviction"),
+}
 """The roles that are the agent's own; others are for people and schedulers to be bound to."""
 
 
@@ -78,8 +81,9 @@ def test_the_table_of_paths_is_what_the_pods_have() -> None:
     (daemon_set,) = documents(MANIFESTS / "base" / "daemonset" / "daemonset.yaml")
     (nvidia,) = documents(MANIFESTS / "components" / "gpu" / "daemonset" / "nvidia.yaml")
     (processes,) = documents(MANIFESTS / "components" / "host-pid" / "daemonset.yaml")
+    (plugin,) = documents(MANIFESTS / "components" / "gpu-plugin" / "daemonset.yaml")
     wanted = set()
-    for each in (daemon_set, nvidia, processes):
+    for each in (daemon_set, nvidia, processes, plugin):
         (container,) = containers(each)
         mounts: dict[str, Json] = {}
         for mount in container["volumeMounts"]:

@@ -47,6 +47,7 @@ HOST_PATHS = {
     "/proc": ("/host/proc", True),
     "/proc/driver/nvidia": ("/host/proc/driver/nvidia", True),
     "/var/lib/kubelet": ("/host/var/lib/kubelet", True),
+    "/var/lib/kubelet/device-plugins": ("/host/var/lib/kubelet/device-plugins", False),
     "/sys/fs/cgroup": ("/host/sys/fs/cgroup", False),
     "/run/numa-agent": ("/host/run/numa-agent", False),
 }
@@ -215,8 +216,20 @@ def test_what_kubelet_keeps_for_others_is_hidden(daemon_sets: list[Json]) -> Non
         (container,) = containers(each)
         mounts = container["volumeMounts"]
         hidden = [mount["mountPath"] for mount in mounts if mount["name"] == "nothing"]
-        assert hidden == [f"/host/var/lib/kubelet/{name}" for name in HIDDEN]
+        shown = [mount["mountPath"] for mount in mounts if mount["name"] == "device-plugins"]
+        assert sorted([*hidden, *shown]) == sorted(f"/host/var/lib/kubelet/{n}" for n in HIDDEN)
         assert all(mount["readOnly"] for mount in mounts if mount["name"] == "nothing")
+
+
+def test_only_the_overlay_that_is_named_so_offers_cards(built: Build) -> None:
+    for overlay in OVERLAYS:
+        objects = built(f"overlays/{overlay}")
+        config = yaml.safe_load(named(objects, "ConfigMap", "numa-agent")["data"]["config.yaml"])
+        assert config.get("gpuPlugin", False) is (overlay == "gpu-plugin")
+        for each in objects:
+            if each["kind"] == "DaemonSet":
+                volumes = {v["name"] for v in each["spec"]["template"]["spec"]["volumes"]}
+                assert ("device-plugins" in volumes) is (overlay == "gpu-plugin")
 
 
 def test_probes_metrics_and_annotations_are_of_one_port(daemon_sets: list[Json]) -> None:

@@ -11,10 +11,14 @@
  * not supported. What each function does is written from NVIDIA's public reference:
  * https://docs.nvidia.com/deploy/nvml-api/
  *
+ * An event is a line event.N 0 GPU TYPE DATA, the first N being 0: each is told once to each set that
+ * asked for its type. While there is a line hang 0 SECONDS, every call waits for its end, so long.
+ *
  * tests/nvml/library.py builds this and writes the file. With -DOLD_DRIVER the functions at the end
  * are missing, as they are from a library that is older than they are.
  */
 #define _GNU_SOURCE
+#include <pthread.h>
 #include <sched.h>
 #include <stdarg.h>
 #include <stdint.h>
@@ -51,9 +55,15 @@ struct answer {
     const char *value;
 };
 
-static char *content;
-static struct answer *answers;
-static size_t answer_count;
+/* Threads ask while it is read anew, as the real library is safe for threads: what was read before
+ * stays where it is, and another table takes its place. */
+struct table {
+    size_t count;
+    struct answer answers[];
+};
+
+static struct table *volatile table;
+static pthread_mutex_t reading = PTHREAD_MUTEX_INITIALIZER;
 static struct stat known;
 static unsigned opened;
 static pid_t opener;
@@ -84,28 +94,34 @@ static char *slurp(const char *path, off_t size)
 }
 
 /* Read the file if it isn't the one that was read before. */
-static void refresh(void)
+static void refresh_locked(void)
 {
     struct stat now;
     const char *path = getenv("FAKE_NVML_FILE");
     if (path == NULL || stat(path, &now) != 0)
         abort();
-    if (content && now.st_ino == known.st_ino && now.st_size == known.st_size
+    if (table && now.st_ino == known.st_ino && now.st_size == known.st_size
         && now.st_mtim.tv_sec == known.st_mtim.tv_sec
         && now.st_mtim.tv_nsec == known.st_mtim.tv_nsec)
         return;
     known = now;
-    free(content);
-    free(answers);
-    content = slurp(path, now.st_size);
-    answer_count = 0;
+    char *content = slurp(path, now.st_size);
+    size_t count = 0;
     for (const char *end = content; *end; end++)
-        answer_count += *end == '\n';
-    answers = calloc(answer_count + 1, sizeof *answers);
+        count += *end == '\n';
+    struct table *fresh = calloc(1, sizeof *fresh + (count + 1) * sizeof fresh->answers[0]);
     char *rest = content;
-    for (size_t line = 0; line < answer_count; line++)
-        answers[line] = parse(strsep(&rest, "\n"));
-    qsort(answers, answer_count, sizeof *answers, by_key);
+    for (; fresh->count < count; fresh->count++)
+        fresh->answers[fresh->count] = parse(strsep(&rest, "\n"));
+    qsort(fresh->answers, count, sizeof fresh->answers[0], by_key);
+    table = fresh;
+}
+
+static void refresh(void)
+{
+    pthread_mutex_lock(&reading);
+    refresh_locked();
+    pthread_mutex_unlock(&reading);
 }
 
 static const struct answer *find(const char *form, ...)
@@ -116,7 +132,8 @@ static const struct answer *find(const char *form, ...)
     vsnprintf(key, sizeof key, form, rest);
     va_end(rest);
     struct answer wanted = {.key = key};
-    return bsearch(&wanted, answers, answer_count, sizeof *answers, by_key);
+    struct table *now = table;
+    return bsearch(&wanted, now->answers, now->count, sizeof wanted, by_key);
 }
 
 static const struct answer not_supported = {"", NOT_SUPPORTED, ""};
@@ -131,6 +148,10 @@ static result begin(void)
     if (getpid() != opener)
         return UNKNOWN;
     refresh();
+    for (unsigned waited = 0; find("hang") && waited < 100u * atoi(find("hang")->value); waited++) {
+        usleep(10000);
+        refresh();
+    }
     return SUCCESS;
 }
 
@@ -402,6 +423,104 @@ result nvmlDeviceGetCpuAffinityWithinScope(device handle, unsigned words, uint64
     result code = put_ids(ask(handle, "cpu_affinity", (int)scope), words, out, own);
     free(own);
     return code;
+}
+
+/* ---- events -------------------------------------------------------------------------------- */
+
+enum { TIMEOUT = 10, MOST_GPUS = 64, FIELD_RECOVERY_ACTION = 230, TYPE_UNSIGNED_INT = 1 };
+
+struct event_set {
+    unsigned next;
+    unsigned long long types[MOST_GPUS];
+};
+
+struct event {
+    device device;
+    unsigned long long type, data;
+    unsigned gpu_instance, compute_instance;
+};
+
+result nvmlEventSetCreate(struct event_set **out)
+{
+    result code = begin();
+    if (code != SUCCESS)
+        return code;
+    *out = calloc(1, sizeof **out);
+    while (find("event.%u", (*out)->next)) /* what was before it was made, it isn't told */
+        (*out)->next++;
+    return SUCCESS;
+}
+
+result nvmlEventSetFree(struct event_set *set)
+{
+    free(set);
+    return begin();
+}
+
+result nvmlDeviceGetSupportedEventTypes(device handle, unsigned long long *out)
+{
+    struct answer answer = ask(handle, "event_types", NO_ARGUMENT);
+    if (answer.code == SUCCESS)
+        *out = strtoull(answer.value, NULL, 10);
+    return answer.code;
+}
+
+result nvmlDeviceRegisterEvents(device handle, unsigned long long types, struct event_set *set)
+{
+    unsigned long long supported = 0;
+    result code = nvmlDeviceGetSupportedEventTypes(handle, &supported);
+    if (code != SUCCESS)
+        return code;
+    if (types & ~supported)
+        return NOT_SUPPORTED;
+    set->types[gpu_of(handle)] |= types;
+    return SUCCESS;
+}
+
+result nvmlEventSetWait_v2(struct event_set *set, struct event *out, unsigned milliseconds)
+{
+    for (unsigned waited = 0; waited <= milliseconds; waited += 10) {
+        result code = begin();
+        const struct answer *told = find("event.%u", set->next);
+        unsigned gpu = 0;
+        if (code != SUCCESS)
+            return code;
+        if (told == NULL) {
+            usleep(10000);
+            continue;
+        }
+        set->next++;
+        if (told->code != SUCCESS)
+            return told->code;
+        *out = (struct event){.gpu_instance = ~0u, .compute_instance = ~0u};
+        sscanf(told->value, "%u %llu %llu", &gpu, &out->type, &out->data);
+        out->device = encode(gpu, 0);
+        if (set->types[gpu % MOST_GPUS] & out->type)
+            return SUCCESS;
+    }
+    return TIMEOUT;
+}
+
+struct field {
+    unsigned id, scope;
+    long long timestamp, latency;
+    unsigned type;
+    result code;
+    union {
+        unsigned number;
+        unsigned long long room;
+    } value;
+};
+
+result nvmlDeviceGetFieldValues(device handle, int count, struct field *fields)
+{
+    struct answer answer = ask(handle, "recovery_action", NO_ARGUMENT);
+    for (int at = 0; at < count; at++) {
+        fields[at].type = TYPE_UNSIGNED_INT;
+        fields[at].code = fields[at].id == FIELD_RECOVERY_ACTION ? answer.code : NOT_SUPPORTED;
+        fields[at].value.number = (unsigned)strtoul(answer.value, NULL, 10);
+    }
+    return SUCCESS;
 }
 
 #ifndef OLD_DRIVER

@@ -8,6 +8,9 @@ from tools.chart.values import schema_json, table, values_yaml
 
 CHART = MANIFESTS / "helm" / "numa-agent"
 
+MARKS = ".Values.podMarks.enabled"
+EVICTIONS = f"(and {MARKS} .Values.podMarks.evictions)"
+
 _MADE = "# Made from manifests/ by `python -m tools.chart`: change it there.\n"
 _DENIES = (
     '{{ if or (eq .Values.admission.assignments "warn")'
@@ -76,6 +79,8 @@ def _rbac() -> str:
         (".Values.admission.assigners", [objects.assigners()]),
         (TLS, read("components/metrics-tls/rbac.yaml")),
         (".Values.gputopo.enabled", read("components/gputopo/rbac.yaml")),
+        (MARKS, read("components/pod-marks/rbac.yaml")),
+        (EVICTIONS, read("components/pod-eviction/rbac.yaml")),
     )
     optional = "".join(_part(condition, made) for condition, made in parts)
     return _text(placed(read("base/rbac.yaml"))) + optional
@@ -100,4 +105,6 @@ def _admission() -> str:
         _if(own, read("base/own-node.yaml"))
         + _part('(ne .Values.admission.assignments "off")', [policy, binding])
         + _part(f"(and {own} .Values.gputopo.enabled)", read("components/gputopo/own-config.yaml"))
+        + _part(f"(and {own} {MARKS})", read("components/pod-marks/own-pods.yaml"))
+        + _part(f"(and {own} {EVICTIONS})", read("components/pod-eviction/own-evictions.yaml"))
     )

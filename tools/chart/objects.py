@@ -18,6 +18,7 @@ TLS = ".Values.metrics.tls.enabled"
 GPU = ".Values.gpu.enabled"
 RESTORE = ".Values.restore"
 HOST_PID = ".Values.hostPID"
+GPU_PLUGIN = ".Values.gpuPlugin.enabled"
 
 
 def read(path: str) -> list[Json]:
@@ -111,12 +112,22 @@ def _set_volumes(pod: Json, container: Json) -> None:
     pod["volumes"] = _with_processes(pod["volumes"], seeing["volumes"])
     mounts = _with_processes(mounts, seeing["containers"][0]["volumeMounts"])
     pod["volumes"] += entries_if(TLS, [volume])
+    (plugin,) = read("components/gpu-plugin/daemonset.yaml")
+    offering = plugin["spec"]["template"]["spec"]
+    (folder,) = offering["volumes"]
+    (own,) = offering["containers"][0]["volumeMounts"]
+    name = folder["hostPath"]["path"].rpartition("/")[2]
+    folder["hostPath"]["path"] = mark(f"{{{{ .Values.kubelet.dir }}}}/{name}")
+    pod["volumes"] += entries_if(GPU_PLUGIN, [folder])
+    mounts += entries_if(GPU_PLUGIN, [own])
     hidden = {
         "name": "nothing",
         "mountPath": mark(f"{KUBELET}/{{{{ . }}}}"),
         "readOnly": True,
     }
-    loop = [mark("{{- range .Values.kubelet.hidden }}"), hidden, mark("{{- end }}")]
+    folders = ".Values.kubelet.hidden"
+    seen = f'(ternary (without {folders} "{name}") {folders} {GPU_PLUGIN})'
+    loop = [mark(f"{{{{- range {seen} }}}}"), hidden, mark("{{- end }}")]
     container["volumeMounts"] = [*mounts, *loop, *entries_if(TLS, [mount])]
 
 
@@ -155,6 +166,10 @@ def config_lines() -> Iterator[str]:
     yield f"    {{{{- if {TLS} }}}}"
     yield from (f"    {line}" for line in secured.removeprefix(base).splitlines())
     yield "    {{- end }}"
+    yield f"    {{{{- if {GPU_PLUGIN} }}}}"
+    offering = (MANIFESTS / "overlays" / "gpu-plugin" / "config.yaml").read_text(encoding="utf-8")
+    yield from (f"    {line}" for line in offering.removeprefix(base).splitlines())
+    yield "    {{- end }}"
     yield "    {{- with .Values.config }}"
     yield "    {{- toYaml . | nindent 4 }}"
     yield "    {{- end }}"
@@ -179,7 +194,8 @@ def placed(objects: list[Json]) -> list[Json]:
         for subject in each.get("subjects", []):
             if isinstance(subject, dict) and subject.get("namespace") == "numa-agent":
                 subject["namespace"] = mark(NAMESPACE)
-        for condition in each.get("spec", {}).get("matchConditions", []):
+        spec = each.get("spec", {})
+        for condition in (*spec.get("matchConditions", []), *spec.get("validations", [])):
             account = "system:serviceaccount:numa-agent:"
             condition["expression"] = condition["expression"].replace(
                 account, f"system:serviceaccount:{mark(NAMESPACE)}:"

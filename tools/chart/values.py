@@ -16,7 +16,7 @@ ROOT = Path(__file__).parents[2]
 CONFIG_SCHEMA = ROOT / "docs" / "config.schema.json"
 SET_BY_THE_CHART = frozenset(
     {"scheduler", "hostRoot", "liveRoot", "lockFile", "nodeName", "kubeconfig"}
-    | {"metrics", "metricsTlsCert", "metricsTlsKey", "metricsAuth"}
+    | {"gpuPlugin", "metrics", "metricsTlsCert", "metricsTlsKey", "metricsAuth"}
 )
 """Settings of the agent that follow from other values, or from where it runs."""
 
@@ -77,6 +77,12 @@ def table(daemon_set: Json) -> tuple[Value, ...]:
             _TEXT,
             'The label that is "true" on those nodes',
         ),
+        Value(
+            "gpuPlugin.enabled",
+            False,
+            _SWITCH,
+            "Whole cards are offered to kubelet (docs/gpu-plugin.md); with gpu.enabled",
+        ),
         Value("hostPID", False, _SWITCH, "See the node's processes, to say more of containers"),
         Value("metrics.tls.enabled", False, _SWITCH, "Metrics over TLS, for those with the right"),
         Value(
@@ -106,6 +112,13 @@ def table(daemon_set: Json) -> tuple[Value, ...]:
             "A ConfigMap with the dashboard, for Grafana's sidecar",
         ),
         Value("gputopo.enabled", False, _SWITCH, "The right to ACK's ConfigMap in kube-system"),
+        Value("podMarks.enabled", False, _SWITCH, "The right to write marks on the node's pods"),
+        Value(
+            "podMarks.evictions",
+            False,
+            _SWITCH,
+            "With it the right to evict those that couldn't be placed (assignerUnplaced: evict)",
+        ),
         Value("networkPolicy.enabled", True, _SWITCH, "Whether the NetworkPolicy is made"),
         Value(
             "admission.ownNode",

@@ -32,12 +32,18 @@ _MEMORY_REMOTE = Reason(name="MemoryRemote")
 _MEMORY_DROPPED = Reason(name="MemoryNodesDropped")
 _MOVE_SLOW = Reason(name="MemoryMoveSlow", volatile=True)
 _SHARED_EMPTY = Reason(name="SharedCPUsEmpty", about=_NODE, volatile=True)
+_GPU_PLUGIN = Reason(name="GPUPluginTrouble", about=_NODE, volatile=True, patience=60.0)
 _GPU_UNHEALTHY = Reason(name="GPUUnhealthy", about=_NODE)
 _INCOMPLETE = Reason(name="PublishIncomplete", about=_NODE, patience=60.0)
 _MISLED = Reason(name="SchedulerMisled", about=_NODE, patience=60.0)
 _SETTING_REFUSED = Reason(name="NodeSettingRefused", about=_NODE)
 _KUBELET_UNKNOWN = Reason(name="KubeletSettingsUnknown", about=_NODE, patience=60.0)
 _PODS_LOST = Reason(name="PodsLost", about=_NODE, volatile=True, patience=60.0)
+_ASSIGNED = Reason(name="NUMAAssigned", kind=Kind.NORMAL, lasting=False)
+_YIELDED = Reason(name="NUMAYielded", lasting=False)
+_NOT_PLACED = Reason(name="NUMANotPlaced", patience=5.0)
+_FORGOTTEN = Reason(name="DecisionsLost", about=_NODE, lasting=False)
+_UNSAVED = Reason(name="DecisionsNotKept", about=_NODE, volatile=True, patience=60.0)
 _DISAGREE = Reason(name="SourcesDisagree", about=_NODE, volatile=True, patience=300.0)
 
 EVENT_REASONS = {
@@ -50,6 +56,12 @@ EVENT_REASONS = {
     "ack-gpu-mode-without-gpus": _MISLED,
     "ack-node-name-too-long": _INCOMPLETE,
     "allocatable-differs": _DISAGREE,
+    "assigner-assigned": _ASSIGNED,
+    "assigner-forgot": _FORGOTTEN,
+    "assigner-moves": _ASSIGNED,
+    "assigner-unplaced": _NOT_PLACED,
+    "assigner-unsaved": _UNSAVED,
+    "assigner-yields": _YIELDED,
     "claimed-device-unmatched": _DISAGREE,
     "containers-left-to-kubelet": _CONTAINERS_SHARE,
     "cpu-capacity-differs": _DISAGREE,
@@ -61,6 +73,11 @@ EVENT_REASONS = {
     "drift-wait": _DRIFT,
     "extended-resource-count-differs": _DISAGREE,
     "extended-resource-unplaced": TOPOLOGY_UNKNOWN,
+    "gpu-card-unhealthy": _GPU_UNHEALTHY,
+    "gpu-events-unheard": _GPU_PLUGIN,
+    "gpu-plugin-rival": _GPU_PLUGIN,
+    "gpu-plugin-unregistered": _GPU_PLUGIN,
+    "gpu-topology-withheld": TOPOLOGY_UNKNOWN,
     "isolated-mixed": _PARTLY_ISOLATED,
     "koordinator-annotation-refused": _SETTING_REFUSED,
     "koordinator-devices-unknown": _INCOMPLETE,
@@ -90,8 +107,10 @@ EVENT_REASONS = {
 }
 """The reason by the code of a condition."""
 
-NO_EVENT = frozenset({"ack-gpu-mode-absent", "ack-gpu-mode-other"})
-"""Codes of conditions that are an admin's choice rather than a fault."""
+NO_EVENT = frozenset(
+    {"ack-gpu-mode-absent", "ack-gpu-mode-other", "assigner-adopted", "gpu-card-left-out"}
+)
+"""Codes of conditions that are no fault: an admin's choice, or where all is as it was."""
 
 _OTHERS = (
     *(BIND, REFUSED, WRITE_FAILED, NOT_IN_FORCE, SPLIT, MISPLACED, PUBLISH_FAILED, SOURCE_FAILED),

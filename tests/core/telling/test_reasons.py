@@ -53,6 +53,7 @@ def codes() -> set[str]:
     """The codes that may be in a report's conditions; NVML's own are the map's warnings."""
     rooms = (ROOT / "numa_agent" / name for name in ("core", "agent", "cluster"))
     paths = [path for room in rooms for path in room.rglob("*.py")]
+    paths += (ROOT / "numa_agent" / "wiring").glob("gpu_*.py")
     silent = {"telling", "recording", "doctor", "explaining", "verdict"}
     modules = [path for path in paths if silent.isdisjoint(path.parts)]
     return {code for path in modules for code in _codes(path.read_text())}

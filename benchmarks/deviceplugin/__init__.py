@@ -1,0 +1,1 @@
+"""What a device plugin's gRPC server costs."""
