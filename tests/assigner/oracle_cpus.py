@@ -1,4 +1,4 @@
-"""The right CPUs by trying every subset: the rules of core/assigner/cpus.py, said once more.
+"""The right CPUs by trying every subset: the rules of core/assigner/cpus, said once more.
 
 It shares nothing with the product but its values. For some twelve CPUs.
 """

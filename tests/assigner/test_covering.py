@@ -5,10 +5,10 @@ from random import Random
 
 import pytest
 
-from numa_agent.core.assigner.counting import fewest, greedy, so_many
-from numa_agent.core.assigner.covering import cheapest
-from numa_agent.core.assigner.items import Item, Wanted, Work, items_of, lacking
-from numa_agent.core.assigner.nearness import nearest, radius
+from numa_agent.core.assigner.nodes.counting import fewest, greedy, so_many
+from numa_agent.core.assigner.nodes.covering import cheapest
+from numa_agent.core.assigner.nodes.items import Item, Wanted, Work, items_of, lacking
+from numa_agent.core.assigner.nodes.nearness import nearest, radius
 
 
 def puzzle(seed: int, count: int, *, things: int = 3) -> tuple[tuple[Item, ...], Wanted]:

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from numa_agent.core.assigner.capacity import (
+from numa_agent.core.assigner.nodes.capacity import (
     Capacity,
     Case,
     CpusOf,
@@ -10,11 +10,11 @@ from numa_agent.core.assigner.capacity import (
     capacity_now,
     places_of,
 )
-from numa_agent.core.assigner.counting import fewest
-from numa_agent.core.assigner.items import Bits, Item, Wanted, Work, items_of
-from numa_agent.core.assigner.lacking import no_place, no_room
-from numa_agent.core.assigner.nearness import nearest
-from numa_agent.core.assigner.slots import shapes_for, slots
+from numa_agent.core.assigner.nodes.counting import fewest
+from numa_agent.core.assigner.nodes.items import Bits, Item, Wanted, Work, items_of
+from numa_agent.core.assigner.nodes.lacking import no_place, no_room
+from numa_agent.core.assigner.nodes.nearness import nearest
+from numa_agent.core.assigner.nodes.slots import shapes_for, slots
 from numa_agent.core.assigner.values import NodeIds, Policy, Room, Wish
 
 STEPS = 4000

@@ -2,9 +2,9 @@
 
 from collections.abc import Iterable, Sequence
 
-from numa_agent.core.assigner.capacity import Capacity, Case
-from numa_agent.core.assigner.counting import so_many
-from numa_agent.core.assigner.items import Wanted, Work, items_of
+from numa_agent.core.assigner.nodes.capacity import Capacity, Case
+from numa_agent.core.assigner.nodes.counting import so_many
+from numa_agent.core.assigner.nodes.items import Wanted, Work, items_of
 from numa_agent.core.assigner.values import NoRoomError, Policy
 from numa_agent.core.cpulist import render
 from numa_agent.core.verdict.wording import amount

@@ -9,9 +9,17 @@ https://github.com/kubernetes/kubernetes/issues/135581
 from collections.abc import Iterable, Sequence
 from math import ceil
 
-from numa_agent.core.assigner.bounds import Bounds, bounds_of, within
-from numa_agent.core.assigner.fronts import Layer, State, few_of, front_of
-from numa_agent.core.assigner.items import Amounts, Bits, Item, Wanted, Work, lacking, members
+from numa_agent.core.assigner.nodes.bounds import Bounds, bounds_of, within
+from numa_agent.core.assigner.nodes.fronts import Layer, State, few_of, front_of
+from numa_agent.core.assigner.nodes.items import (
+    Amounts,
+    Bits,
+    Item,
+    Wanted,
+    Work,
+    lacking,
+    members,
+)
 
 _BOUND = 2
 """The steps that it takes to tell what an item and those after it could give."""

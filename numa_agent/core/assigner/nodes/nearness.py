@@ -5,9 +5,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import accumulate
 
-from numa_agent.core.assigner.counting import so_many
-from numa_agent.core.assigner.covering import cheapest
-from numa_agent.core.assigner.items import Bits, Item, Wanted, Work, members
+from numa_agent.core.assigner.nodes.counting import so_many
+from numa_agent.core.assigner.nodes.covering import cheapest
+from numa_agent.core.assigner.nodes.items import Bits, Item, Wanted, Work, members
 
 Distances = Sequence[Sequence[int]]
 """From the item at each position to the one at each position, itself included."""

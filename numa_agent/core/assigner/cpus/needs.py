@@ -8,8 +8,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 
-from numa_agent.core.assigner.cores import Core, sizes_of
-from numa_agent.core.assigner.subset_sums import (
+from numa_agent.core.assigner.cpus.cores import Core, sizes_of
+from numa_agent.core.assigner.cpus.subset_sums import (
     Counts,
     added,
     descending,

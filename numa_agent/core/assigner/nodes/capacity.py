@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from numa_agent.core.assigner.items import Amounts, Bits
+from numa_agent.core.assigner.nodes.items import Amounts, Bits
 from numa_agent.core.assigner.values import Apart, NodeIds, NodeRoom, Policy, Room, Use, Wish
 from numa_agent.core.cpulist import CpuSet
 

@@ -2,9 +2,9 @@
 
 from collections.abc import Sequence
 
-from numa_agent.core.assigner.cores import cores_of, eligible, sizes_of
-from numa_agent.core.assigner.needs import possible
-from numa_agent.core.assigner.subset_sums import largest, sums_of, up_to
+from numa_agent.core.assigner.cpus.cores import cores_of, eligible, sizes_of
+from numa_agent.core.assigner.cpus.needs import possible
+from numa_agent.core.assigner.cpus.subset_sums import largest, sums_of, up_to
 from numa_agent.core.assigner.values import Apart, NodeRoom, NoRoomError, Room, Threads, Wish
 from numa_agent.core.cpulist import render
 

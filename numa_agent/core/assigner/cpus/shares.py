@@ -4,7 +4,7 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from numa_agent.core.assigner.subset_sums import Counts, added, descending, up_to
+from numa_agent.core.assigner.cpus.subset_sums import Counts, added, descending, up_to
 
 _Cost = tuple[int, int]
 """The nodes that get no CPU, and those on which a core is broken."""

@@ -3,8 +3,8 @@
 from collections.abc import Sequence
 from itertools import accumulate
 
-from numa_agent.core.assigner.covering import cheapest
-from numa_agent.core.assigner.items import Bits, Item, Wanted, Work, lacking
+from numa_agent.core.assigner.nodes.covering import cheapest
+from numa_agent.core.assigner.nodes.items import Bits, Item, Wanted, Work, lacking
 
 
 def fewest(items: Sequence[Item], wanted: Wanted, work: Work) -> int | None:

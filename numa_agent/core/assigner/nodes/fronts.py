@@ -1,7 +1,7 @@
 """Which of many incomplete sets are worth going on with."""
 
-from numa_agent.core.assigner.bounds import within
-from numa_agent.core.assigner.items import Amounts, Bits
+from numa_agent.core.assigner.nodes.bounds import within
+from numa_agent.core.assigner.nodes.items import Amounts, Bits
 
 State = tuple[Bits, Amounts]
 """Which places have no item yet, by their number, and what is still lacking."""

@@ -20,11 +20,11 @@ whole cores only) aren't counted. CPUs whose cache isn't known are behind one of
 from collections import Counter
 from collections.abc import Iterable, Sequence
 
-from numa_agent.core.assigner.caches import CacheRoom, fewest_caches
-from numa_agent.core.assigner.cores import Core, cores_of, eligible
-from numa_agent.core.assigner.needs import Need, needs, possible, unbroken
-from numa_agent.core.assigner.no_cpus import no_cpus
-from numa_agent.core.assigner.shares import Share, shares
+from numa_agent.core.assigner.cpus.caches import CacheRoom, fewest_caches
+from numa_agent.core.assigner.cpus.cores import Core, cores_of, eligible
+from numa_agent.core.assigner.cpus.needs import Need, needs, possible, unbroken
+from numa_agent.core.assigner.cpus.no_cpus import no_cpus
+from numa_agent.core.assigner.cpus.shares import Share, shares
 from numa_agent.core.assigner.values import NodeIds, NodeRoom, Room, Wish
 from numa_agent.core.cpulist import CpuSet
 
