@@ -32,6 +32,16 @@ def test_the_tree_shown_is_the_tree(capsys: pytest.CaptureFixture[str]) -> None:
     assert shown == capsys.readouterr().out.rstrip("\n")
 
 
+def test_what_would_become_of_the_example_is_as_shown(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    typed = next(line for line in README.splitlines() if "numa-agent simulate" in line).strip()
+    monkeypatch.chdir(ROOT)
+    assert main(typed.split()[2:]) == 0
+    shown = block_with(typed).partition("\n")[2]
+    assert shown == capsys.readouterr().out.rstrip("\n")
+
+
 def test_the_demo_ends_as_shown(capsys: pytest.CaptureFixture[str]) -> None:
     head = "== 3. bind: the files written =="
     assert main(["demo"]) == 0

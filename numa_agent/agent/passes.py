@@ -16,6 +16,7 @@ from numa_agent.agent.mover import Mover
 from numa_agent.agent.proving import Standing, around_of, prove
 from numa_agent.agent.publisher import sent
 from numa_agent.agent.quotas import lift_quotas
+from numa_agent.agent.situations import standing
 from numa_agent.agent.sources import NodeSources, Readings, read_all, view_of
 from numa_agent.agent.telling import Teller, rivals
 from numa_agent.core.conditions import Condition
@@ -26,6 +27,8 @@ from numa_agent.core.errors import SourceError
 from numa_agent.core.pods import Pod
 from numa_agent.core.publishing import Published
 from numa_agent.core.report import Binding, Proof, Publication, Report, Times, Write, bindings
+from numa_agent.core.shape import Shape
+from numa_agent.core.slots import NO_SLOTS, SlotsNow
 from numa_agent.core.view import Json, Rendering, View
 
 
@@ -64,6 +67,7 @@ class Ports:
     lift_quota: bool = False
     standing: Standing | None = None
     assigning: Assigning | None = None
+    shapes: tuple[Shape, ...] = ()
     marking: Marking | None = None
     memory: Memory = field(default_factory=Memory)
     options: Options = field(default_factory=Options)
@@ -120,6 +124,7 @@ def run_pass(ports: Ports) -> Report:
         bindings=() if planned is None else _bindings(planned),
         reserved=frozenset() if planned is None else planned.inputs.reserved or frozenset(),
         kubelet_exclusive=frozenset() if planned is None else _given(now),
+        slots=NO_SLOTS if planned is None else _slots(ports, now, planned),
         times=Times(began=began, bound=was_bound, ended=ports.clock()),
     )
     if ports.teller is None:
@@ -217,6 +222,12 @@ def _unsafe(ports: Ports, now: Readings) -> str | None:
 def _bindings(planned: Planned) -> tuple[Binding, ...]:
     """The pods with CPUs of their own."""
     return bindings(planned.inputs.pods, planned.desired.assigned)
+
+
+def _slots(ports: Ports, now: Readings, planned: Planned) -> SlotsNow:
+    """How many more pods would be placed: of the shapes that are named, else of those seen."""
+    kept = {} if ports.assigning is None else ports.assigning.kept
+    return standing(now, planned, kept).slots(ports.shapes)
 
 
 def _given(now: Readings) -> CpuSet:

@@ -10,6 +10,7 @@ from numa_agent.core.cpulist import CpuSet, render
 from numa_agent.core.cpusets import LeftAlone, Refusal, Step
 from numa_agent.core.pods import Container, Pod
 from numa_agent.core.publishing import Outcome, Published
+from numa_agent.core.slots import NO_SLOTS, SlotsNow, slots_json
 from numa_agent.core.topology import Topology
 from numa_agent.core.verdict import Verdict
 from numa_agent.core.view import Json
@@ -100,7 +101,8 @@ class Report:
 
     `accounts` are the NUMA nodes with CPUs, whatever the scheduler's language tells of them; none
     where nothing could be told. `reserved` are the CPUs kept for the system, `kubelet_exclusive`
-    those that kubelet's static policy gave out. `times` is None where nobody looked at a clock.
+    those that kubelet's static policy gave out. `slots` are how many more pods fit. `times` is
+    None where nobody looked at a clock.
     """
 
     topology: Topology
@@ -119,6 +121,7 @@ class Report:
     bindings: tuple[Binding, ...] = ()
     reserved: CpuSet = frozenset()
     kubelet_exclusive: CpuSet = frozenset()
+    slots: SlotsNow = NO_SLOTS
     times: Times | None = None
 
     @property
@@ -170,6 +173,7 @@ def to_json(report: Report) -> Json:
             "reserved": render(report.reserved),
             "kubelet_exclusive": render(report.kubelet_exclusive),
         },
+        "slots": slots_json(report.slots),
     }
 
 

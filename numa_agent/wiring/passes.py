@@ -13,6 +13,7 @@ from numa_agent.core.cpusets import Mems, Options
 from numa_agent.core.drift import Drift
 from numa_agent.core.publishing import Published, publish
 from numa_agent.core.report import Report
+from numa_agent.core.shape import parse_shape
 from numa_agent.core.telling import Due
 from numa_agent.core.view import Json, Rendering, View
 from numa_agent.host.cgroups import CpusetTree, Put
@@ -144,6 +145,7 @@ def with_settings(ports: Ports, config: Config) -> Ports:
         period=float(config.pass_seconds),
         standing=_standing(ports, float(config.verify_seconds)),
         assigning=_assigning(ports, config),
+        shapes=tuple(map(parse_shape, config.shapes)),
     )
 
 

@@ -325,3 +325,12 @@ def test_a_pod_without_requests_is_held_to_a_node_and_shares_there() -> None:
     scene.take(pod)
     assert scene.kept[uid(1)].cpus == frozenset()
     assert len(scene.kept[uid(1)].nodes) == 1
+
+
+@pytest.mark.parametrize(("cpus_of_it", "placed"), [("4-5,12-13", True), ("3-4", False)])
+def test_a_pod_without_words_is_of_one_node_or_of_several_as_its_scheduler_put_it(
+    cpus_of_it: str, placed: bool
+) -> None:
+    scene = Scene(said={2: own(cpus_of_it)}, reserved=cpus("0-2,8-10"))
+    scene.take(asks(1, 4, exclusive="Required"), asks(2, policy=None))
+    assert (scene.has(1) != "") is placed

@@ -177,4 +177,5 @@ def test_programs_read_the_same_with_sets_as_kernel_lists() -> None:
         ],
         "bindings": [{"pod": "shop/p1", "uid": POD.uid, "cpus": "0-3"}],
         "cpus": {"reserved": "4", "kubelet_exclusive": "5-6"},
+        "slots": {"gpu_resource": None, "shapes_from": "named", "shapes": [], "notes": []},
     }

@@ -11,6 +11,8 @@ from numa_agent.core.conditions import Condition
 from numa_agent.core.cpusets import LeftAlone, Refusal
 from numa_agent.core.devices import Gpu, PciDevice
 from numa_agent.core.report import Binding, Proof, Publication, Report, SourceAge, Times
+from numa_agent.core.shape import Shape
+from numa_agent.core.slots import NodeSlots, ShapeSlots, SlotsNow
 from numa_agent.core.topology import TopologyWarning
 from numa_agent.serve.board import Board
 from numa_agent.serve.metrics import Metrics
@@ -122,6 +124,15 @@ FULL = replace(
     accounts=(
         account(0, cpu=(4, 3, 1), memory=(1 << 30, 1 << 29, 0)),
         account(1, cpu=(4, 4, 2), **{"nvidia.com/gpu": (1, 1, 0)}),
+    ),
+    slots=SlotsNow(
+        shapes=(
+            ShapeSlots(
+                shape=Shape(cpus=2, gpus=1),
+                nodes=(NodeSlots(node_id=0, slots=1, short="gpus", ever=True),),
+                together=2,
+            ),
+        )
     ),
     times=Times(began=999.0, bound=999.5, ended=1000.0),
 )

@@ -83,9 +83,9 @@ def test_a_table_is_for_people_and_compares(
     words = ["simulate", str(pods), "--host-root", root, "--compare", "--shape", "8c"]
     assert main(words) == 1
     said = capsys.readouterr().out.splitlines()
-    assert said[0] == "POD            BECOMES  CPUS        NODES  DEVICES  ON  ALIGNED  WHY"
+    assert said[0] == "POD            BECOMES  CPUS       NODES  DEVICES  ON  ALIGNED  WHY"
     assert "no-room: the node offers no aliyun.com/gpu; its GPUs are offered as nvidia" in said[1]
-    assert said[2].split()[:3] == ["default/web-0", "placed", "68-69,180"]
+    assert said[2].split()[:3] == ["default/web-0", "placed", "1-2,113"]
     assert [line.split()[0] for line in said[5:7]] == ["SHAPE", "8c"]
     assert said[8].startswith("CPUS CHOSEN BY")
     names = ["numa-agent's assigner", "first fit by CPU id", "kubelet's static policy"]

@@ -119,6 +119,7 @@ def test_an_init_container_s_gpus_are_its_pod_s_next() -> None:
     main = replace(first, container="c1", role=Role.APP)
     found = simulate(start(), [waits(1, demands=[first, main]), waits(2, count=1, gpus=2)]).pods
     assert [len(each.devices) for each in found] == [2, 2]
+    assert found[0].fate is Fate.PLACED, "kubelet tells of the container that has them next"
     assert not {*found[0].devices} & {*found[1].devices}
 
 

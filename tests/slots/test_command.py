@@ -10,6 +10,7 @@ from numa_agent.cli import main
 from numa_agent.core.shape import Shape
 from numa_agent.core.slots import MOST_SHAPES, NodeSlots, ShapeSlots, SlotsNow
 from numa_agent.serve.metrics.slots import slots
+from tests.assigner.scene import SPEC
 from tests.recorded import MACHINES, machine
 
 
@@ -43,16 +44,17 @@ def test_every_machine_has_an_answer_for_programs(
     assert before == {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()}
 
 
-def test_whoever_keeps_off_nobody_has_more_slots(capsys: pytest.CaptureFixture[str]) -> None:
-    words = [
-        "slots",
-        "--host-root",
-        str(machine("two-socket-8gpu")),
-        "--shape",
-        "8c",
-        "-o",
-        "json",
-    ]
+def test_whoever_keeps_off_nobody_has_more_slots(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    root = tmp_path / "machine"
+    shutil.copytree(machine("two-socket-8gpu"), root, symlinks=True)
+    path = root / "answers/pods.json"
+    pods = json.loads(path.read_text())
+    # The one with CPUs on node 1 may span nodes, it says.
+    pods["items"][0]["metadata"]["annotations"][SPEC] = '{"numaTopologyPolicy": "BestEffort"}'
+    path.write_text(json.dumps(pods))
+    words = ["slots", "--host-root", str(root), "--shape", "8c", "-o", "json"]
     found = []
     for policy in ("Required", "Preferred"):
         main([*words, "--exclusive", policy])

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from numa_agent.core.assigner.values import NodeIds, NoRoomError, Policy
 from numa_agent.core.holding import Holders
 from numa_agent.core.pods import Pod
+from numa_agent.core.requests import Role
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -38,6 +39,9 @@ def beside(pod: Pod, holders: Holders) -> Beside:
     places: dict[str, NodeIds] = {}
     why = None
     for demand in pod.demands.containers:
+        if demand.role is Role.INIT:
+            # It gets the devices that a container gets after it, and kubelet tells those alone.
+            continue
         held = holders.of(pod, demand.container)
         if held.asked and held.unseen is not None:
             why = held.unseen

@@ -60,13 +60,18 @@ def others(situation: Situation) -> Iterator[Holding]:
         if pod.finished or not isinstance(said, Assignment) or not (cpus or said.binds_cpus):
             continue
         nodes = situation.inputs.topology.nodes_of(cpus) | said.pod.nodes
-        yield Holding(cpus=cpus, nodes=nodes, single=must_be_single(pod))
+        yield Holding(cpus=cpus, nodes=nodes, single=must_be_single(pod, nodes))
 
 
-def must_be_single(pod: Pod) -> bool:
-    """Whether a pod's words keep it within one NUMA node."""
+def must_be_single(pod: Pod, nodes: frozenset[int]) -> bool:
+    """Whether a pod that a scheduler put on these nodes is one of a single NUMA node.
+
+    By its words; one without any is what it is, as koord-scheduler counts all pods
+    (pkg/scheduler/plugins/nodenumaresource/node_allocation.go in
+    https://github.com/koordinator-sh/koordinator).
+    """
     try:
-        specs = topology_specs(pod.annotations)
+        policies = [spec.policy for spec in topology_specs(pod.annotations) if spec.policy]
     except AssignmentError:
-        return False
-    return any(spec.policy == Policy.SINGLE for spec in specs)
+        policies = []
+    return Policy.SINGLE in policies if policies else len(nodes) == 1

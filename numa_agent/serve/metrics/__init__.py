@@ -14,6 +14,7 @@ from numa_agent.serve.metrics.families import one
 from numa_agent.serve.metrics.machine import machine
 from numa_agent.serve.metrics.passes import last_pass, passes
 from numa_agent.serve.metrics.process import Process
+from numa_agent.serve.metrics.slots import slots
 
 MOST_SERIES = 1000
 """Of one family, so that no name from outside fills somebody's Prometheus."""
@@ -63,6 +64,7 @@ class Metrics(Collector):
         tally, now = board.tally, board.clock()
         if tally.report is not None:
             yield from machine(tally.report)
+            yield from slots(tally.report.slots)
             yield from binding(tally.report)
             yield from last_pass(tally.report, tally.at_unix, now - tally.at)
         yield from counted(tally)
