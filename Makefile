@@ -36,7 +36,7 @@ e2e: $(READY) ## Run the scenarios on a whole cluster with a real node: docs/e2e
 	  openssl=openssl setpriv=util-linux containerd=containerd runc=runc crun=crun \
 	  /usr/lib/cni/ptp=containernetworking-plugins prometheus=prometheus \
 	  buildah=buildah mmdebstrap=mmdebstrap
-	$(BIN)/pytest -m e2e
+	$(BIN)/pytest tests/e2e
 
 lint: $(READY) ## Check style and import rules
 	$(BIN)/ruff format --check

@@ -1,7 +1,9 @@
 """Deciding in passes: waiting for a scheduler, keeping decisions, and what fails costs itself."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+
+import pytest
 
 from numa_agent.agent import Assigning, Kept, NodeSources, run_pass
 from numa_agent.core.assigner import Kept as Decision
@@ -13,9 +15,12 @@ from numa_agent.core.kubelet import KubeletSettings
 from numa_agent.core.node import Node
 from numa_agent.core.pods import Pod, PodsRead
 from numa_agent.core.report import Report
-from tests.assigner.scene import SIXTEEN, asks, cpus
+from tests.assigner.scene import SIXTEEN, SPEC, asks, cpus
 from tests.machine_tree import uid
 from tests.one_pass import Cluster, Kernel, kernel, ports, static_state
+
+HASH = "0123456789abcdef0123456789abcdef"
+"""The cgroup's name of a static pod."""
 
 FALLBACK = Setting(mode=Mode.FALLBACK, grace=5.0)
 
@@ -46,6 +51,29 @@ class Disk:
         return "it is elsewhere now"
 
 
+class Marks:
+    """Hears what pods are to be told, and tells nobody."""
+
+    unplaced: Mapping[str, tuple[str, str]] = {}
+
+    def hear(
+        self,
+        pods: Sequence[Pod],
+        assigned: Mapping[str, str],
+        unplaced: Mapping[str, tuple[str, str]],
+    ) -> None:
+        self.unplaced = dict(unplaced)
+
+    def troubles(self) -> tuple[str, ...]:
+        return ()
+
+    def due(self) -> float | None:
+        return None
+
+    def send_due(self) -> int:
+        return 0
+
+
 @dataclass
 class Machine:
     """Sixteen CPUs, the pods that the API server tells of, and a clock that is set."""
@@ -54,6 +82,8 @@ class Machine:
     setting: Setting = FALLBACK
     pods: tuple[Pod, ...] = ()
     left_out: bool = False
+    marking: Marks | None = None
+    away: str = ""
     clock: float = 1000.0
     at: Kernel = field(default_factory=lambda: kernel(1, 2, 3))
     node_s_pods: Kept[PodsRead] = field(init=False)
@@ -74,16 +104,31 @@ class Machine:
         state = replace(static_state({}), shared=SIXTEEN.online)
         sources = NodeSources(
             topology=lambda: SIXTEEN,
-            node=Kept("node", lambda: Node(name="n1", uid="u1")),
+            node=Kept("node", self._node),
             pods=self.node_s_pods,
-            settings=Kept("settings", lambda: (KubeletSettings(reserved_cpus=cpus("0,8")), ())),
+            settings=Kept("settings", self._settings),
             cpu_state=Kept("cpu-manager-state", lambda: state),
             memory_state=Kept("memory-manager-state", lambda: None),
-            granted=Kept("podresources", lambda: None),
+            granted=Kept("podresources", self._granted),
             cpu_info=Kept("cpuinfo", lambda: None),
         )
         own = ports(sources, self.at, Cluster().publish)
-        return run_pass(replace(own, assigning=self.assigning, options=Options(mems=Mems.OFF)))
+        own = replace(own, assigning=self.assigning, marking=self.marking)
+        return run_pass(replace(own, options=Options(mems=Mems.OFF)))
+
+    def _granted(self) -> None:
+        if self.away == "podresources":
+            raise SourceError("kubelet is away")
+
+    def _node(self) -> Node:
+        if self.away in ("node", "settings"):
+            raise SourceError("the API server is away")
+        return Node(name="n1", uid="u1")
+
+    def _settings(self) -> tuple[KubeletSettings, tuple[str, ...]]:
+        if self.away == "settings":
+            raise SourceError("kubelet is away")
+        return KubeletSettings(reserved_cpus=cpus("0,8")), ()
 
     def bound(self, number: int) -> str:
         return render(self.at.configured.get(uid(number), frozenset()))
@@ -185,8 +230,112 @@ def test_a_pod_that_cannot_be_read_for_a_while_has_its_cpus_still() -> None:
     assert machine.assigning.kept.keys() == {uid(1), uid(2)}
     assert machine.bound(2) == "4-5,12-13"
     machine.pods, machine.left_out = (asks(2),), False
+    del machine.at.pods[uid(1)]
     machine.take()
     assert machine.assigning.kept.keys() == {uid(2)}
+
+
+def test_a_pod_deleted_by_force_has_its_cpus_until_its_processes_have_gone() -> None:
+    machine = Machine(pods=(asks(1, 6), asks(3, None, policy=None)))
+    machine.take()
+    held = machine.bound(1)
+    machine.pods = (asks(2, 6), asks(3, None, policy=None))
+    for _ in range(2):
+        machine.clock += 10
+        machine.take()
+        assert machine.bound(1) == held
+        assert not cpus(machine.bound(2)) & cpus(held)
+        assert not cpus(machine.bound(3)) & cpus(held), "who shares has none of them either"
+    del machine.at.pods[uid(1)]
+    machine.take()
+    assert machine.assigning.kept.keys() == {uid(2)}
+    assert cpus(machine.bound(3)) >= cpus(held)
+
+
+def test_a_static_pod_whose_mirror_is_made_anew_stays_where_it_is() -> None:
+    marks = {"kubernetes.io/config.mirror": HASH, "kubernetes.io/config.hash": HASH}
+    static = asks(1, annotations=marks)
+    machine = Machine(pods=(asks(2, 6), static))
+    machine.take()
+    held = machine.assigning.kept[uid(1)]
+    assert held.cpus
+    machine.clock += 10
+    for pods in ((static,), (), (replace(static, uid=uid(3)),)):
+        machine.pods = (asks(2, 2), *pods)
+        machine.take()
+    assert machine.assigning.kept[uid(3)] == held
+    assert machine.assigning.kept.keys() == {uid(2), uid(3)}
+
+
+def test_a_pod_that_cannot_be_read_shares_its_cpus_with_nobody() -> None:
+    machine = Machine(pods=(asks(1), asks(2, None, policy=None)))
+    machine.take()
+    machine.pods, machine.left_out = (asks(2, None, policy=None),), True
+    machine.take()
+    assert not cpus(machine.bound(2)) & cpus(machine.bound(1))
+
+
+def test_what_an_old_file_does_not_know_is_taken_from_the_kernel() -> None:
+    """The disk was full, so that the file tells of the first pod and not of the second."""
+    machine = Machine(pods=(asks(1, 6), asks(2, 6)))
+    machine.pods = (asks(1, 6),)
+    machine.take()
+    machine.disk.full, machine.pods = True, (asks(1, 6), asks(2, 6))
+    machine.clock += 10
+    machine.take()
+    machine.clock += 10
+    machine.take()
+    held = machine.bound(2)
+    assert held == "4-6,12-14"
+    machine.disk.full, machine.pods = False, (asks(2, 6),)
+    del machine.at.pods[uid(1)]
+    machine.start()
+    writes = len(machine.at.writes)
+    assert codes(machine.take()) == ["assigner-adopted"]
+    assert (machine.bound(2), len(machine.at.writes)) == (held, writes)
+
+
+@pytest.mark.parametrize("missing", ["node", "settings"])
+def test_without_a_file_nobody_moves_while_a_source_is_away_at_the_start(missing: str) -> None:
+    machine = Machine(pods=(asks(1), asks(2)))
+    machine.take()
+    machine.pods = (asks(2),)
+    del machine.at.pods[uid(1)]
+    held, machine.disk.kept, machine.away = machine.bound(2), None, missing
+    machine.start()
+    machine.take()
+    assert machine.bound(2) == held
+    machine.away = ""
+    machine.take()
+    assert machine.bound(2) == held
+    assert machine.assigning.kept.keys() == {uid(2)}
+
+
+@pytest.mark.parametrize("away", ["", "podresources"])
+def test_a_node_holds_no_more_memory_than_it_has_whatever_source_is_away(away: str) -> None:
+    amounts = {"cpu": 2000, "memory": 2 << 30}
+    big = replace(asks(1).demands.containers[0], requests=amounts, limits=amounts)
+    machine = Machine(pods=(asks(1, demands=[big]),), away=away)
+    machine.take()
+    assert machine.assigning.unplaced[uid(1)][0] == "never-fits"
+
+
+def test_a_pod_that_keeps_its_cpus_is_not_marked_as_one_without_a_place() -> None:
+    """By option such a pod is evicted."""
+    marks = Marks()
+    machine = Machine(pods=(asks(1),), marking=marks)
+    machine.take()
+    for wrong in (asks(1, 40), asks(1, policy=None, annotations={SPEC: "{,}"})):
+        machine.pods = (wrong,)
+        machine.take()
+        assert marks.unplaced == {}
+        assert machine.bound(1) == "1-2,9-10"
+    machine.pods = (asks(1), asks(2, 40))
+    machine.clock += 10
+    machine.take()
+    machine.clock += 10
+    machine.take()
+    assert marks.unplaced.keys() == {uid(2)}
 
 
 def test_nothing_is_asked_of_a_node_where_nobody_asks() -> None:

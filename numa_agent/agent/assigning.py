@@ -22,6 +22,7 @@ from numa_agent.core.conditions import Condition
 from numa_agent.core.cpusets import Inputs, Options, claimed
 from numa_agent.core.errors import SourceError
 from numa_agent.core.holding import Holders
+from numa_agent.core.pods import Pod
 
 _NODE = "assigner"
 """The subject of what is wrong with the file of decisions."""
@@ -66,6 +67,7 @@ class Assigning:
         self._seen: dict[str, float] | None = None
         self._waiting: float | None = None
         self._last: tuple[Readings, Inputs, Options] | None = None
+        self._pods: Mapping[str, Pod] = {}
         self.unplaced: Mapping[str, tuple[str, str]] = {}
 
     def not_saving(self) -> "Assigning":
@@ -96,12 +98,27 @@ class Assigning:
         room = room_left(_situation(*self._last, kept), kept)
         return {node.id: len(node.free) for node in room.nodes}
 
+    def gone(self, pods: Sequence[Pod]) -> tuple[Pod, ...]:
+        """The pods that have something from here and aren't among those of now, as they were."""
+        named = {pod.uid for pod in pods}
+        return tuple(pod for uid, pod in self._pods.items() if uid not in named)
+
     def decide(
-        self, now: Readings, inputs: Inputs, options: Options
+        self,
+        now: Readings,
+        inputs: Inputs,
+        options: Options,
+        ending: frozenset[str] = frozenset(),
     ) -> tuple[Inputs, tuple[Condition, ...]]:
-        """The inputs with what is decided here, and what there is to say of it."""
+        """The inputs with what is decided here, and what there is to say of it.
+
+        `ending` are the uids of pods that have gone all but for their processes: one that is
+        deleted by force runs on for as long as it takes, and nobody else gets its CPUs meanwhile.
+        """
         troubles: list[Condition] = []
-        lost = self._kept is None and not self._load(troubles)
+        lost = self._kept is None
+        if lost:
+            self._load(troubles)
         known = self._known(inputs)
         self._waiting, self.unplaced = None, {}
         self._last = now, inputs, options
@@ -110,14 +127,33 @@ class Assigning:
         if not self.kept and not (asks and self.setting.mode is not Mode.OFF):
             self._kept = {}
             return inputs, tuple(troubles)
-        situation = replace(_situation(now, inputs, options, self.kept), known=known, lost=lost)
-        outcome = decide(replace(situation, now=self._time()), self.setting, self.kept)
+        kept = self._inherited(inputs.pods)
+        situation = replace(
+            _situation(now, inputs, options, kept),
+            known=known,
+            now=self._time(),
+            lost=lost,
+            ending=ending,
+        )
+        outcome = decide(situation, self.setting, kept)
         self._waiting, self.unplaced = outcome.waiting, outcome.unplaced
+        there = {pod.uid: pod for pod in (*self.gone(inputs.pods), *inputs.pods)}
+        self._pods = {uid: there[uid] for uid in outcome.kept if uid in there}
         self._keep(outcome, troubles)
         topology = inputs.topology
         own = {uid: kept.assignment(topology) for uid, kept in outcome.kept.items()}
         with_ours = replace(inputs, own=own, decisions={**own, **inputs.decisions})
         return with_ours, (*outcome.conditions, *troubles)
+
+    def _inherited(self, pods: Sequence[Pod]) -> Mapping[str, Kept]:
+        """What holds, where a pod that has another's cgroup has what that one had.
+
+        A static pod's mirror that was deleted comes again under another uid, and nothing of its
+        containers has changed.
+        """
+        gone = {pod.uid: pod.cgroup_uid for pod in self.gone(pods)}
+        heirs = {pod.cgroup_uid: pod.uid for pod in pods if not pod.finished} if gone else {}
+        return {heirs.get(gone.get(uid, uid), uid): kept for uid, kept in self.kept.items()}
 
     def _known(self, inputs: Inputs) -> Mapping[str, float]:
         """The seconds since each pod was first seen; those of the first pass were there before."""
@@ -127,8 +163,8 @@ class Assigning:
         self._seen = {uid: (self._seen or {}).get(uid, start) for uid in live}
         return {uid: now - since for uid, since in self._seen.items()}
 
-    def _load(self, troubles: list[Condition]) -> bool:
-        """Whether what was kept last is known."""
+    def _load(self, troubles: list[Condition]) -> None:
+        """Take up what was kept last; it may be older than what was decided last."""
         try:
             found = None if self._decisions is None else self._decisions.load()
         except SourceError as error:
@@ -136,7 +172,6 @@ class Assigning:
             where = f"; {self._decisions.set_aside()}" if self._decisions and self._saves else ""
             self._say("assigner-forgot", f"{error}{where}", troubles)
         self._kept = self._saved = found or {}
-        return found is not None
 
     def _keep(self, outcome: Outcome, troubles: list[Condition]) -> None:
         """Write down what holds before anything is bound by it."""
@@ -168,6 +203,7 @@ def _situation(
         labels=now.node.values[0].labels if now.node.values else {},
         settled=_settled(now),
         told=not now.pods.values[0].left_out,
+        silent=None if now.granted.fresh else now.granted.age_seconds,
     )
 
 
@@ -193,7 +229,7 @@ def _once(
             said = inputs.decisions.items()
             theirs = {uid: each.cpus for uid, each in said if isinstance(each, Assignment)}
             ours = {uid: each.cpus for uid, each in kept.items()}
-            made.append(accounts_of(now, ours | theirs))
+            made.append(accounts_of(now, ours | theirs, partly=True))
         return made[0]
 
     return accounts

@@ -137,7 +137,10 @@ def _marked(ports: Ports, pods: Sequence[Pod]) -> tuple[str, ...]:
     """Have pods told what was decided here; why that can't be."""
     if ports.marking is None or ports.assigning is None:
         return ()
-    ports.marking.hear(pods, ports.assigning.annotations, ports.assigning.unplaced)
+    ours = ports.assigning
+    # Who keeps what it has, while what it asks for by now can't be, isn't without a place.
+    unplaced = {uid: why for uid, why in ours.unplaced.items() if uid not in ours.kept}
+    ports.marking.hear(pods, ours.annotations, unplaced)
     return ports.marking.troubles()
 
 
@@ -164,7 +167,9 @@ def planned_of(ports: Ports, now: Readings, failures: list[str]) -> Planned | No
     known = replace(inputs, observed=observed, free_memory=free, before=ports.memory.assigned)
     if ports.assigning is None:
         return binding.plan(known, ports.options)
-    with_ours, told = ports.assigning.decide(now, known, ports.options)
+    gone = binding.observe(ports.cpusets, ports.assigning.gone(inputs.pods), failures)
+    ending = frozenset(uid for uid, groups in gone.items() if groups.group.populated)
+    with_ours, told = ports.assigning.decide(now, known, ports.options, ending)
     planned = binding.plan(with_ours, ports.options)
     conditions = tuple(sorted({*planned.desired.conditions, *told}))
     return replace(planned, desired=replace(planned.desired, conditions=conditions))

@@ -153,9 +153,16 @@ def _unknown(now: Readings) -> str | None:
     return None if missing is None else f"{missing} (the map's warnings say more)"
 
 
-def accounts_of(now: Readings, assigned: Mapping[str, CpuSet]) -> tuple[NodeAccount, ...]:
-    """The accounts of the nodes with CPUs, none where no true ones can be given."""
-    if not all(reading.values for reading in now.all) or unaccountable(now.topology) is not None:
+def accounts_of(
+    now: Readings, assigned: Mapping[str, CpuSet], *, partly: bool = False
+) -> tuple[NodeAccount, ...]:
+    """The accounts of the nodes with CPUs, none where no true ones can be given.
+
+    Those that go by a part of the sources are better than none for who chooses a node: a pod's
+    memory then fits what is known of it. Nothing is published by such.
+    """
+    needed = (now.pods, now.cpu_state) if partly else now.all
+    if not all(reading.values for reading in needed) or unaccountable(now.topology) is not None:
         return ()
     return account(_accounted(now, assigned)).nodes
 

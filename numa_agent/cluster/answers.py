@@ -20,6 +20,7 @@ NO_API_SERVER = "does a Kubernetes API server listen there?"
 
 _SHOWN = 200
 _MOST_SHOWN = 2000
+_NOT_READY = "not yet ready to handle request"
 _DENIED = re.compile(r"denied (the )?request")
 _RIVAL = re.compile(r'conflict with "(.*?)"')
 
@@ -64,10 +65,12 @@ def refusal(answer: Answer, what: str, url: str, target: Target) -> ApiError:
         message = answer.body[: _SHOWN * 4].decode(errors="replace")[:_SHOWN].strip()
     message = message[:_MOST_SHOWN]  # a refused object may be quoted in it
     causes = [mapping(each) for each in items(mapping(document.get("details")).get("causes"))]
-    hint = _hint(target, answer.status, message)
+    # Until its admission plugins have what they go by, a server that starts refuses all writes.
+    ill = answer.status == 403 and _NOT_READY in message
+    hint = _hint(target, 503 if ill else answer.status, message)
     return ApiError(
         f"can't {what} at {url}: HTTP {answer.status}: {message}; {hint}",
-        status=answer.status,
+        status=503 if ill else answer.status,
         reason=text(document.get("reason")) or "",
         retry_after=_retry_after(answer),
         managers=_managers(causes),

@@ -21,6 +21,7 @@ from numa_agent.core.gpu_plugin import (
     offered,
     preferred,
     rivals,
+    without_files,
 )
 from numa_agent.core.grants import PodResources
 from numa_agent.core.topology import Topology
@@ -55,7 +56,9 @@ class Offering:
         self._seen: tuple[Offer, Closeness] | None = None
         # One value, so that a reader has cards and tables that belong together.
         self._now = (Offer(cards=(), placed=False), Closeness((), (), ()))
+        self._handing = Handing(config.gpu_pass)
         self._held: Mapping[str, str] = {}
+        self._bare: Mapping[str, str] = {}
         self._advice: Mapping[str, str] = {}
 
     @property
@@ -71,17 +74,17 @@ class Offering:
     def prefer(self, wish: Wish) -> Sequence[str]:
         """The cards to give of those that are free."""
         offer, close = self._now
-        return preferred(offer.cards, close, self._wish(wish))
+        try:
+            asked = self._wish(wish)
+        except Exception as error:
+            # It reads what another thread is at, and an error here would fail the pod.
+            self._say(f"the pod's CPUs aren't looked at for its cards: {error!r:.200}")
+            asked = wish
+        return preferred(offer.cards, close, asked)
 
     def grant(self, ids: Sequence[str]) -> Grant:
         """How a container gets these cards. Raises NotGrantedError."""
-        from numa_agent.host.deviceplugin import read_device_files
-
-        handing = Handing(self._config.gpu_pass)
-        present: frozenset[str] = frozenset()
-        if handing is Handing.DEVICES:
-            present = read_device_files(self._config.host_root)
-        return granted(self._now[0].cards, ids, handing, present)
+        return granted(self._now[0].cards, ids, self._handing, self._device_files())
 
     def see(self, topology: Topology) -> None:
         """Take in the map as it is now."""
@@ -89,6 +92,8 @@ class Offering:
             before = () if self._seen is None else self._seen[0].cards
             offer = offered(topology, before)
             self._seen = offer, closeness(topology, offer.cards)
+            if self._handing is Handing.DEVICES:
+                self._bare = without_files(offer.cards, self._device_files())
             self.refresh()
 
     def hear(self, event: Xid) -> bool:
@@ -106,17 +111,23 @@ class Offering:
             self._advice = dict(advice)
             self.refresh()
 
-    def look_around(self, grants: PodResources | None, allocatable: Mapping[str, int]) -> None:
+    def look_around(
+        self,
+        grants: PodResources | None,
+        allocatable: Mapping[str, int],
+        *,
+        ours_served: bool = True,
+    ) -> None:
         """Take in who else hands out these cards, or holds some of them."""
         resource = self._config.gpu_resource
         with self._locked:
             ids = [card.id for card in self._now[0].cards]
-            found = rivals(resource, ids, grants, allocatable)
+            found = rivals(resource, ids, grants, allocatable, ours_served=ours_served)
             for sentence in found:
                 if sentence not in self.rivals:
                     self._say(sentence)
             self.rivals = found
-            self._held = held_elsewhere(resource, grants)
+            self._held = held_elsewhere(resource, ids, grants)
             self.refresh()
 
     def refresh(self) -> None:
@@ -126,7 +137,7 @@ class Offering:
                 return
             seen, close = self._seen
             ailments = self._health.ailments(seen, self._clock(), self._advice)
-            found = {**self._held, **ailments}
+            found = {**self._held, **self._bare, **ailments}
             if self.rivals:
                 found = {card.id: self.rivals[0] for card in seen.cards}
             before = self._now[0]
@@ -155,6 +166,14 @@ class Offering:
                 for each in self.rivals
             ),
         )
+
+    def _device_files(self) -> frozenset[str]:
+        """The machine's, where containers are given them."""
+        from numa_agent.host.deviceplugin.files import read_device_files
+
+        if self._handing is not Handing.DEVICES:
+            return frozenset()
+        return read_device_files(self._config.host_root)
 
     def _tell(self, before: Offer, offer: Offer) -> None:
         known = {card.id: card.ailment for card in before.cards}

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from numa_agent.config import DEVICE_PLUGINS_DIR, Config
 from numa_agent.core.conditions import Condition
 from numa_agent.core.errors import SourceError
-from numa_agent.core.gpu_plugin import Health, Wish, Xid
+from numa_agent.core.gpu_plugin import Health, Wish, Xid, healthy
 from numa_agent.core.topology import Topology
 from numa_agent.wiring.gpu_offering import Offering, Say
 from numa_agent.wiring.lock import TakenError, only_one
@@ -30,6 +30,8 @@ SOON_SECONDS = 2.0
 """The same while the driver is slow, or gone."""
 CARDS_SECONDS = 1.0
 """Between two looks whether there are cards at all."""
+AGAIN_SECONDS = 1.0
+"""Until kubelet has taken in that whoever served these cards before has ended."""
 LOCK_SECONDS = 5.0
 """Between two tries for the lock."""
 
@@ -193,9 +195,14 @@ class GpuPlugin:
 
     def _look_around(self, *, anew: bool) -> None:
         """Ask who else hands out these cards. Raises SourceError where nobody answers."""
+        plugin = self._plugin
+        served = plugin is not None and (plugin.registered or plugin.followed)
         grants, allocatable = self._neighbours.read(anew=anew)
+        if not served and healthy(self._config.gpu_resource, grants):
+            self._over.wait(AGAIN_SECONDS)
+            grants, allocatable = self._neighbours.read(anew=anew)
         self._check_at = time.monotonic() + CHECK_SECONDS
-        self.offering.look_around(grants, allocatable)
+        self.offering.look_around(grants, allocatable, ours_served=served)
 
 
 def _condition(code: str, message: str) -> Condition:

@@ -50,7 +50,7 @@ def show_once(config: Config, count: int | None = None) -> Shown:
         grants, allocatable = None, {}
     ids = tuple(card.id for card in offer.cards)
     offer = ailing(
-        offer, held_elsewhere(config.gpu_resource, grants) | Health().ailments(offer, 0.0)
+        offer, held_elsewhere(config.gpu_resource, ids, grants) | Health().ailments(offer, 0.0)
     )
     well = tuple(card.id for card in offer.cards if card.ailment is None)
     wanted = None

@@ -11,6 +11,7 @@ import pytest
 from numa_agent.cluster.api import Cluster, connect
 from numa_agent.cluster.marker import Marker
 from numa_agent.core.errors import ApiError, GoneError
+from numa_agent.core.marking import Limits
 from numa_agent.core.pods import Pod, parse_pod
 from tests.apiserver.control_plane import ControlPlane
 from tests.apiserver.objects import MERGE, Json
@@ -186,7 +187,7 @@ def clock() -> Clock:
 
 @pytest.fixture
 def marker(cluster: Cluster, clock: Clock) -> Marker:
-    return Marker(cluster.mark, cluster.evict, lambda: 0.5, clock)
+    return Marker(cluster.mark, cluster.evict, lambda: 0.5, clock, limits=Limits(fresh=0.0))
 
 
 def test_a_pass_is_written_once_and_not_again(

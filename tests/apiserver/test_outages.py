@@ -72,12 +72,13 @@ def test_an_empty_server_lacks_the_crd_and_then_the_object(
     assert publish(agent, topology("n")).outcome is Outcome.CREATED
 
 
-def outcomes_until(wanted: Outcome, agent: Cluster) -> set[Outcome]:
+def outcomes_until(wanted: Outcome, agent: Cluster) -> dict[Outcome, str]:
     """What publishing says, every 50 ms for 20 s at most, until it says what is wanted."""
-    seen = set()
+    seen: dict[Outcome, str] = {}
     deadline = time.monotonic() + 20
     while time.monotonic() < deadline:
-        seen.add(publish(agent, topology("n")).outcome)
+        published = publish(agent, topology("n"))
+        seen[published.outcome] = published.detail
         if wanted in seen:
             return seen
         time.sleep(0.05)
@@ -89,11 +90,13 @@ def test_a_crd_that_is_deleted_and_back_is_lived_through(
 ) -> None:
     publish(agent, topology("n"))
     own.ask("DELETE", f"{DEFINITIONS}/{CRD_NAME}")
-    allowed = {Outcome.UNCHANGED, Outcome.CREATED, Outcome.NO_CRD}
-    assert outcomes_until(Outcome.NO_CRD, agent) <= allowed
-    own.install_crd(crd)
-    assert outcomes_until(Outcome.CREATED, agent) <= allowed
-    assert outcomes_until(Outcome.UNCHANGED, agent) <= allowed
+    # A busy server may be ill for a moment.
+    allowed = {Outcome.UNCHANGED, Outcome.CREATED, Outcome.NO_CRD, Outcome.UNAVAILABLE}
+    for wanted in (Outcome.NO_CRD, Outcome.CREATED, Outcome.UNCHANGED):
+        if wanted is Outcome.CREATED:
+            own.install_crd(crd)
+        seen = outcomes_until(wanted, agent)
+        assert {each: seen[each] for each in seen.keys() - allowed} == {}
 
 
 def test_a_version_that_is_not_served_is_named(own: ControlPlane, agent: Cluster) -> None:

@@ -17,6 +17,8 @@ from numa_agent.core.kubelet import CpuManagerState
 from numa_agent.core.pods import Pod
 from numa_agent.core.requests import Demand, Demands, Role
 from numa_agent.core.topology import Topology
+from tests.core.cpusets.scene import v1 as on_v1
+from tests.core.cpusets.scene import v2 as on_v2
 from tests.core.test_koordinator_device import UNTOLD
 from tests.machine_tree import cpus, machine, numa_node, pci_device, pod, uid
 from tests.serve.reports import gpu
@@ -160,6 +162,18 @@ class Scene:
         """The CPUs that a pod has from the assigner, as a list."""
         found = self.kept.get(uid(number))
         return "" if found is None else render(found.cpus)
+
+
+def v2(
+    number: int, held: str, containers: Mapping[int, str] | None = None, above: str = "0-15"
+) -> PodGroups:
+    """A pod's cgroups on v2, below one that has all CPUs of SIXTEEN."""
+    return on_v2(number, held, containers=containers, above=above)
+
+
+def v1(number: int, containers: Mapping[int, str]) -> PodGroups:
+    """A pod's cgroups on v1, below one that has all CPUs of SIXTEEN."""
+    return on_v1(number, containers, held="0-15")
 
 
 def told(outcome: Outcome) -> list[tuple[str, str]]:

@@ -18,8 +18,10 @@ from tests.assigner.scene import (
     demand,
     granted,
     told,
+    v1,
+    v2,
 )
-from tests.core.cpusets.scene import bad, own, static, v1, v2
+from tests.core.cpusets.scene import bad, own, static
 from tests.machine_tree import uid
 
 

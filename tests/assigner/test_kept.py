@@ -7,8 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from numa_agent.core.assigner.kept import Kept, parse_kept, render_kept
+from numa_agent.core.assigner.kept import MOST_BYTES, Kept, parse_kept, render_kept
 from numa_agent.core.assigner.values import Apart
+from numa_agent.core.requests import MOST_CONTAINERS
 from tests.assigner.scene import SIXTEEN, cpus
 from tests.machine_tree import uid
 
@@ -33,6 +34,12 @@ KEPT = st.dictionaries(
 )
 
 ONE = Kept(pod="shop/p1", nodes=frozenset({0}), cpus=cpus("0-3"), at=1.5)
+
+
+def test_a_node_full_of_pods_of_many_containers_is_written_no_longer_than_it_is_read() -> None:
+    names = tuple(f"{number:063}" for number in range(MOST_CONTAINERS))
+    long = Kept(pod=f"{'n' * 63}/{'p' * 253}", nodes=frozenset({0}), sharing=names, asked="a" * 63)
+    assert len(render_kept({uid(number): long for number in range(500)})) <= MOST_BYTES
 
 
 @given(KEPT)

@@ -10,8 +10,8 @@ from numa_agent.core.assigner import parse_kept, render_kept
 from numa_agent.core.cgroups import PodGroups
 from numa_agent.core.cpulist import CpuSet, render
 from numa_agent.core.pods import Pod
-from tests.assigner.scene import SIXTEEN, Scene, asks, cpus
-from tests.core.cpusets.scene import own, v2
+from tests.assigner.scene import SIXTEEN, Scene, asks, cpus, v2
+from tests.core.cpusets.scene import own
 
 WALKS, STEPS = 40, 40
 POLICIES = ("SingleNUMANode", "Restricted", "BestEffort")

@@ -42,6 +42,12 @@ def body(code: int, reason: str, **details: object) -> bytes:
     return json.dumps(status_of(code, reason, "said so") | {"details": details}).encode()
 
 
+NOT_READY = json.dumps(
+    status_of(403, "Forbidden", "n is forbidden: not yet ready to handle request")
+).encode()
+"""What a server that starts says until its admission plugins have what they go by."""
+
+
 def test_the_agent_names_itself_and_its_field_manager(server: Loopback, cluster: Cluster) -> None:
     assert publish(cluster, MANIFEST).outcome is Outcome.CREATED
     assert server.asked == [f"GET {PATH}", f"PATCH {PATH}?fieldManager=numa-agent&force=false"]
@@ -66,6 +72,7 @@ def test_the_agent_names_itself_and_its_field_manager(server: Loopback, cluster:
         (Bad(status=200, body=b"[" * 100_000), Outcome.UNAVAILABLE),
         (Bad(status=401), Outcome.FORBIDDEN),
         (Bad(status=403), Outcome.FORBIDDEN),
+        (Bad(status=403, body=NOT_READY), Outcome.UNAVAILABLE),
         (Bad(status=404, body=b"404 page not found\n"), Outcome.NO_CRD),
         (Bad(status=405), Outcome.NO_CRD),
         (Bad(status=409, body=body(409, "Conflict")), Outcome.CONFLICT),

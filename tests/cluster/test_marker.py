@@ -54,7 +54,9 @@ def server() -> Server:
 
 
 def marker(server: Server, now: datetime = NOW, limits: Limits | None = None) -> Marker:
-    return Marker(server.mark, server.evict, lambda: 0.5, server.clock, lambda: now, limits)
+    """That of an agent that has run for long."""
+    found = limits or Limits(fresh=0.0)
+    return Marker(server.mark, server.evict, lambda: 0.5, server.clock, lambda: now, found)
 
 
 def many(count: int) -> list[Pod]:

@@ -29,6 +29,7 @@ def main() -> None:
         lambda advice: say("advice", dict(advice)),
         first_pause=0.1,
         advice_seconds=3600.0,
+        again_seconds=0.5,
     )
     over = threading.Event()
     threading.Thread(target=_wait_for_the_end, args=(over,), daemon=True).start()

@@ -94,6 +94,22 @@ def test_a_card_without_events_is_named_and_the_others_are_heard(
         assert told.until("xid") == ("xid", [node.ids[0], 48])
 
 
+def test_a_card_that_can_t_be_opened_at_first_is_named_and_heard_later(
+    node: Node, library: Path
+) -> None:
+    well = json.dumps(node.document)
+    node.lose(5)
+    node.document["gpus"][5]["handle"] = {"error": "GpuIsLost"}
+    node.driver()
+    with listening(node, library) as told:
+        assert "GPU 5: GpuIsLost" in told.trouble("errors (XIDs) aren't told by")
+        node.document = json.loads(well)
+        node.driver()
+        assert told.trouble("") == ""
+        node.driver("event.0 0 5 8 48")
+        assert told.until("xid") == ("xid", [node.ids[5], 48])
+
+
 def test_a_driver_that_comes_late_is_listened_to_then(node: Node, library: Path) -> None:
     answers = {**node.document, "init": {"error": "DriverNotLoaded"}}
     write(node.answers, answers, *EVENTS)

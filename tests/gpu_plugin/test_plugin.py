@@ -9,8 +9,10 @@ import pytest
 
 from numa_agent.core.errors import SourceError
 from numa_agent.core.gpu_plugin import Health, Wish
+from numa_agent.core.podresources import parse_pod_resources
 from numa_agent.wiring import gpu_plugin
 from numa_agent.wiring.gpu_plugin import GpuPlugin
+from numa_agent.wiring.neighbours import Neighbours
 from tests.gpu_plugin.machines import mute, topology_of, with_device, with_nvml
 from tests.gpu_plugin.node import Node
 from tests.host.deviceplugin.kubelet import AdmissionError, eventually, kubelet
@@ -111,6 +113,78 @@ def test_it_isn_t_registered_anew_beside_a_rival(node: Node, said: list[str]) ->
             eventually(lambda: codes(plugin) == ["gpu-plugin-rival"])
             time.sleep(1)
             assert not known.registered
+
+
+def test_another_plugin_of_the_same_resource_keeps_its_cards(node: Node, said: list[str]) -> None:
+    """Who registers last has the resource, and kubelet asks the other one no more."""
+    theirs = [{"resourceName": RESOURCE, "deviceIds": [node.ids[0]]}]
+    answer = {"list": {}, "allocatable": {"devices": theirs}}
+    with node.granting(answer), kubelet(node.plugins) as known, plugin_on(node, said) as plugin:
+        eventually(lambda: codes(plugin) == ["gpu-plugin-rival"])
+        time.sleep(1)
+        assert not known.registered
+        with node.granting():
+            eventually(lambda: len(known.healthy(RESOURCE)) == 8)
+        assert codes(plugin) == []
+        # By now they are our own.
+        with node.granting(answer):
+            plugin.look_around()
+            time.sleep(1.5)
+            assert len(known.healthy(RESOURCE)) == 8
+
+
+def test_our_own_cards_of_a_moment_ago_are_no_rival(
+    node: Node, said: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """kubelet takes a while to see that a plugin has ended."""
+    before = {"allocatable": {"devices": [{"resourceName": RESOURCE, "deviceIds": node.ids}]}}
+    reads: list[bool] = []
+
+    def read(_: object, *, anew: bool) -> object:
+        reads.append(anew)
+        return parse_pod_resources({"list": {}, **(before if len(reads) == 1 else {})}), {}
+
+    monkeypatch.setattr(Neighbours, "read", read)
+    with kubelet(node.plugins) as known, plugin_on(node, said) as plugin:
+        eventually(lambda: len(known.healthy(RESOURCE)) == 8)
+        assert codes(plugin) == []
+        assert not [each for each in said if "another plugin" in each]
+
+
+def test_cards_without_a_device_file_are_given_to_nobody_where_pods_get_them_so(
+    node: Node, said: list[str]
+) -> None:
+    """kubelet would give such a card again and again, and each pod would fail."""
+    dev = node.root / "dev"
+    dev.mkdir()
+    for name in ("nvidiactl", *(f"nvidia{minor}" for minor in range(8) if minor != 2)):
+        (dev / name).touch()
+    minors = [gpu.nvml.minor for gpu in EIGHT.gpus if gpu.nvml is not None]
+    plugin = GpuPlugin(node.config(gpu_pass="devices"), said.append)
+    other = GpuPlugin(node.config(), said.append)
+    for each in (plugin, other):
+        each.see(with_nvml(EIGHT, 5, minor=None))
+    ill = {card.id: card.ailment for card in plugin.offering.offer().cards if card.ailment}
+    assert ill.keys() == {node.ids[minors.index(2)], node.ids[5]}
+    assert "doesn't tell its minor" in str(ill[node.ids[5]])
+    assert not [card for card in other.offering.offer().cards if card.ailment]
+    (dev / "nvidia2").touch()
+    plugin.see(EIGHT)
+    assert not [card for card in plugin.offering.offer().cards if card.ailment]
+    (dev / "nvidiactl").unlink()
+    plugin.see(EIGHT)
+    assert all("load NVIDIA's driver" in str(c.ailment) for c in plugin.offering.offer().cards)
+
+
+def test_a_wish_that_can_t_be_read_costs_the_pod_nothing(node: Node, said: list[str]) -> None:
+    def broken(_: Wish) -> Wish:
+        raise RuntimeError("dictionary changed size during iteration")
+
+    plugin = GpuPlugin(node.config(), said.append, wish=broken)
+    plugin.see(EIGHT)
+    wish = Wish(available=node.ids, must=(), size=4)
+    assert [*plugin.offering.prefer(wish)] == node.ids[:4]
+    assert "dictionary changed size" in said[-1]
 
 
 def test_a_card_that_another_resource_s_pod_still_holds_is_given_to_nobody(

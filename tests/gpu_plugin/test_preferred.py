@@ -175,6 +175,22 @@ def test_a_search_that_may_not_go_on_answers_the_best_so_far() -> None:
     assert "GPU-39" in found
 
 
+def test_however_few_combinations_there_are_the_search_is_bounded() -> None:
+    """Only the fullest nodes together hold so many; most ways to begin come to nothing."""
+    counts = [1 + (7 * node) % 3 for node in range(24)]
+    nodes = sorted(range(sum(counts)), key=lambda each: (each * 31) % sum(counts))
+    owners = [node for node, count in enumerate(counts) for _ in range(count)]
+    cards = cards_on([owners[each] for each in nodes])
+    size = sum(sorted(counts, reverse=True)[:8])
+    close = Closeness(*(table(len(cards), lambda _a, _b: 0),) * 3)
+    began = time.process_time()
+    wish = Wish(available=[card.id for card in cards], must=(), size=size)
+    chosen = preferred(cards, close, wish, most_steps=1000)
+    assert time.process_time() - began < 1
+    assert len(chosen) == size
+    assert len({card.node for card in cards if card.id in chosen}) == 8
+
+
 def test_small_requests_leave_the_whole_node_to_bigger_ones() -> None:
     cards = cards_on([0, 0, 0, 0, 1, 1, 1, 1])
     close = Closeness(*(table(8, lambda a, b: 0),) * 3)

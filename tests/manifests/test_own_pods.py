@@ -6,6 +6,7 @@ from contextlib import closing
 from dataclasses import dataclass
 from itertools import count
 from pathlib import Path
+from urllib.parse import urlencode
 
 import pytest
 
@@ -13,6 +14,7 @@ from numa_agent.cluster.api import Cluster
 from numa_agent.cluster.marks import EVICTION_LABELS
 from numa_agent.core.errors import ApiError, GoneError
 from numa_agent.core.pods import Pod, parse_pod
+from numa_agent.core.publishing import FIELD_MANAGER
 from tests.apiserver.control_plane import ControlPlane
 from tests.apiserver.objects import APPLY, MERGE, Json
 from tests.manifests.conftest import Build
@@ -156,6 +158,25 @@ def test_it_marks_a_pod_of_its_node_and_takes_the_mark_away(place: Place, agent:
     assert place.annotations(item) == others
 
 
+def test_it_writes_over_marks_that_others_wrote(place: Place, agent: Cluster) -> None:
+    """Also where that was all they wrote, so that they are no longer among those who did."""
+    item = stored(place.plane, NODE)
+    path = f"{PODS}/{item['metadata']['name']}"
+    for key, manager in ((ASSIGNED, "somebody"), (NOT_PLACED, "another")):
+        mark = {"metadata": {"annotations": {key: "a"}}}
+        place.plane.ask("PATCH", f"{path}?fieldManager={manager}", mark, content_type=MERGE)
+    # As a server does that tracks no fields of an object that an old one made.
+    wiped = stored(place.plane, NODE)
+    nobody: Json = {"metadata": {"managedFields": [{}]}}
+    wiped_path = f"{PODS}/{wiped['metadata']['name']}"
+    place.plane.ask("PATCH", wiped_path, nobody, content_type=MERGE)
+    for each in (item, wiped):
+        agent.mark(known(each), {ASSIGNED: "x", NOT_PLACED: "y"})
+        assert place.annotations(each)[NOT_PLACED] == "y"
+        agent.mark(known(each), {})
+        assert ASSIGNED not in place.annotations(each)
+
+
 @pytest.mark.parametrize("node", [OTHER, None], ids=["another node", "no node"])
 def test_a_pod_that_is_not_on_its_node_is_denied(
     node: str | None, place: Place, agent: Cluster
@@ -167,7 +188,14 @@ def test_a_pod_that_is_not_on_its_node_is_denied(
     assert ASSIGNED not in place.annotations(item)
 
 
+def under(**query: str) -> str:
+    """What a forced apply by the agent has behind its path, or something else."""
+    return "?" + urlencode({"fieldManager": FIELD_MANAGER, "force": "true", **query})
+
+
 MORE: dict[str, Json] = {
+    "a name for others": {"metadata": {"generateName": "x-"}},
+    "who wrote what": {"metadata": {"managedFields": [{}]}},
     "an assignment": {"metadata": {"annotations": {"numa-agent.io/assignment": "{}"}}},
     "another's annotation": {"metadata": {"annotations": {"team": "z"}}},
     "an annotation away": {"metadata": {"annotations": {"numa-agent.io/bind": None}}},
@@ -186,13 +214,84 @@ def test_nothing_but_the_marks_can_be_changed(change: str, place: Place, person:
     item = stored(place.plane, NODE)
     name = item["metadata"]["name"]
     strategic = "application/strategic-merge-patch+json"
-    answer = person.ask("PATCH", f"{PODS}/{name}", MORE[change], strategic)
+    path = f"{PODS}/{name}?fieldManager={FIELD_MANAGER}"
+    answer = person.ask("PATCH", path, MORE[change], strategic)
     assert (answer.status, NOTHING_ELSE in answer.said) == (403, True), answer
     with_mark = {ASSIGNED: "x", **MORE[change].get("metadata", {}).get("annotations", {})}
     metadata = {**MORE[change].get("metadata", {}), "annotations": with_mark}
     both = {**MORE[change], "metadata": metadata}
-    answer = person.ask("PATCH", f"{PODS}/{name}", both, strategic)
+    answer = person.ask("PATCH", path, both, strategic)
     assert (answer.status, NOTHING_ELSE in answer.said) == (403, True), answer
+    after = place.plane.ask("GET", f"{PODS}/{name}")
+    assert after["metadata"]["resourceVersion"] == item["metadata"]["resourceVersion"]
+
+
+APPLIED: dict[str, Json] = {
+    "an assignment": {"metadata": {"annotations": {"numa-agent.io/assignment": "{}"}}},
+    "another's annotation": {"metadata": {"annotations": {"team": "z"}}},
+    "a name for others": {"metadata": {"generateName": "x-"}},
+    "a label": {"metadata": {"labels": {"app": "z"}}},
+    "a finalizer": {"metadata": {"finalizers": ["a.example/b"]}},
+    "an owner more": {
+        "metadata": {
+            "ownerReferences": [
+                {
+                    "apiVersion": "v1",
+                    "kind": "ConfigMap",
+                    "name": "x",
+                    "uid": "u",
+                    "controller": False,
+                }
+            ]
+        }
+    },
+    "an image": {"spec": {"containers": [{"name": "app", "image": "evil:1"}]}},
+    "a deadline": {"spec": {"activeDeadlineSeconds": 1}},
+}
+
+
+@pytest.mark.parametrize("change", APPLIED)
+def test_nothing_but_the_marks_can_be_applied(change: str, place: Place, person: Person) -> None:
+    item = stored(place.plane, NODE)
+    name = item["metadata"]["name"]
+    metadata = {"name": name, "namespace": SPACE, **APPLIED[change].get("metadata", {})}
+    whole = {"apiVersion": "v1", "kind": "Pod", **APPLIED[change], "metadata": metadata}
+    answer = person.ask("PATCH", f"{PODS}/{name}{under()}", whole, APPLY)
+    assert (answer.status, NOTHING_ELSE in answer.said) == (403, True), answer
+    after = place.plane.ask("GET", f"{PODS}/{name}")
+    assert after["metadata"]["resourceVersion"] == item["metadata"]["resourceVersion"]
+
+
+@pytest.mark.parametrize(
+    ("query", "content"),
+    [
+        (under(fieldManager="koord-scheduler"), APPLY),
+        ("?fieldManager=koord-scheduler", MERGE),
+        ("?dryRun=All", MERGE),
+    ],
+    ids=["another's name", "another patch", "a dry run"],
+)
+def test_nobody_s_name_is_written_beside_what_others_wrote(
+    query: str, content: str, place: Place, person: Person
+) -> None:
+    """By managedFields it is told whose decisions are believed."""
+    item = stored(place.plane, NODE)
+    name = item["metadata"]["name"]
+    metadata: Json = {"name": name, "annotations": {ASSIGNED: "x", "numa-agent.io/bind": "on"}}
+    whole: Json = {"apiVersion": "v1", "kind": "Pod", "metadata": metadata}
+    answer = person.ask("PATCH", f"{PODS}/{name}{query}", whole, content)
+    assert (answer.status, NOTHING_ELSE in answer.said) == (403, True), answer
+    own = item["metadata"]["managedFields"]
+    forged = {
+        **own[0],
+        "manager": "koord-scheduler",
+        "fieldsV1": {"f:metadata": {"f:annotations": {"f:numa-agent.io/bind": {}}}},
+    }
+    lists: tuple[list[Json], ...] = ([*own, forged], [forged], [{**own[0], "manager": "t"}], [{}])
+    for entries in lists:
+        told = {"metadata": {"managedFields": entries}}
+        answer = person.ask("PATCH", f"{PODS}/{name}?fieldManager=numa-agent", told, MERGE)
+        assert (answer.status, NOTHING_ELSE in answer.said) == (403, True), answer
     after = place.plane.ask("GET", f"{PODS}/{name}")
     assert after["metadata"]["resourceVersion"] == item["metadata"]["resourceVersion"]
 
@@ -242,7 +341,9 @@ def test_another_nodes_pod_is_not_evicted(place: Place, agent: Cluster) -> None:
     assert place.annotations(item)
 
 
-@pytest.mark.parametrize("kind", ["DaemonSet", "Job", "Node", None])
+@pytest.mark.parametrize(
+    "kind", ["DaemonSet", "Job", "Node", "PyTorchJob", "Workflow", "RayCluster", None]
+)
 def test_a_pod_that_nobody_would_make_elsewhere_is_not_evicted(
     kind: str | None, place: Place, agent: Cluster
 ) -> None:

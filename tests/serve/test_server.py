@@ -134,11 +134,11 @@ def test_a_client_that_drips_has_no_more_time_than_one_that_stops(echo: Server) 
 
 
 def test_a_client_that_does_not_read_is_sent_off(start: Start) -> None:
-    big = Answer(body=b"x" * 20_000_000)
-    server = start(lambda _: big)
+    big, small = Answer(body=b"x" * 20_000_000), Answer(body=b"x")
+    server = start(lambda request: big if request.path == "/big" else small)
     with connected(server) as connection:
         connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
-        connection.sendall(b"GET / HTTP/1.1\r\n\r\n")
+        connection.sendall(b"GET /big HTTP/1.1\r\n\r\n")
         started = time.monotonic()
         wait_until(lambda: request_threads() == 1)
         wait_until(lambda: request_threads() == 0)

@@ -8,12 +8,13 @@ and https://koordinator.sh/docs/user-manuals/fine-grained-cpu-orchestration.
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 
+from numa_agent.core.assigner.amounts import as_a_whole, own_cpus, shared_of, shared_out
+from numa_agent.core.assigner.amounts import memory_of as memory_of
 from numa_agent.core.assigner.values import Apart, Policy, Threads, Wish
 from numa_agent.core.assignment import AssignmentError, understand
 from numa_agent.core.pod_keys import CPU_KIND, RESOURCE_SPEC, SCHEDULER, TOPOLOGY_SPECS
 from numa_agent.core.pods import Pod, QosClass
 from numa_agent.core.quoting import meant, shown
-from numa_agent.core.requests import Role
 from numa_agent.core.schedulers.ack_assignment import SWITCHED_ON, topology_specs
 from numa_agent.core.schedulers.koordinator.assignment import Qos, qos
 from numa_agent.core.strict_json import Value
@@ -43,13 +44,15 @@ class Asking:
 
     `containers` are the CPUs of its own of each container that gets some, in the pod's order;
     `sharing` are those that stay and get none, which share what is nobody's own on its nodes.
-    `source` is the annotation that asks, "" where none does.
+    `inside` are those that share what is left of the pod's own CPUs, where it has those as a
+    whole. `source` is the annotation that asks, "" where none does.
     """
 
     wish: Wish
     source: str
     containers: Mapping[str, int] = field(default_factory=dict)
     sharing: tuple[str, ...] = ()
+    inside: tuple[str, ...] = ()
 
 
 def may_ask(pod: Pod, *, everyone: bool = False) -> bool:
@@ -80,21 +83,24 @@ def asking(
             return None
         spec = _Spec(policy=Policy.BEST_EFFORT, exclusive=False, source="")
     shared = kubelet_static or qos(pod.labels) in (Qos.LS, Qos.BE)
-    own, sharing, millis = _shared_out(pod, shared=shared)
-    if everyone and not spec.source and not own:
+    own, sharing = shared_out(pod, shared=shared)
+    cpus = own_cpus(pod, own, shared=shared)
+    if everyone and not spec.source and not cpus:
         return None
+    whole = cpus and cpus == as_a_whole(pod)
+    sharing, inside = ((), sharing) if whole else (sharing, ())
     threads, apart = _binding(pod)
     wish = Wish(
         policy=spec.policy,
         exclusive=spec.exclusive,
-        cpus=_own(pod, own, shared=shared),
-        shared_millis=millis,
+        cpus=cpus,
+        shared_millis=shared_of(pod, sharing),
         memory=memory_of(pod),
         threads=_BY_NODE.get((labels or {}).get(BIND_POLICY, ""), threads),
         apart=apart,
         kind=_kind(pod, kinds),
     )
-    return Asking(wish=wish, source=spec.source, containers=own, sharing=sharing)
+    return Asking(wish=wish, source=spec.source, containers=own, sharing=sharing, inside=inside)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -138,65 +144,6 @@ def _check_alike(found: list[_Spec]) -> None:
                 f"{first.source} and {other.source} ask for different things: remove one",
                 code="conflicting",
             )
-
-
-def _shared_out(pod: Pod, *, shared: bool) -> tuple[dict[str, int], tuple[str, ...], int]:
-    """Whole CPUs by container, the containers without, and the CPU time that those ask for."""
-    own: dict[str, int] = {}
-    sharing: list[str] = []
-    millis = 0
-    for demand in pod.demands.containers:
-        if demand.role is Role.INIT:
-            continue
-        request = demand.requests.get("cpu", 0)
-        whole = request and request % 1000 == 0 and demand.limits.get("cpu") == request
-        if whole and not shared:
-            own[demand.container] = request // 1000
-        else:
-            sharing.append(demand.container)
-            millis += request
-    return own, tuple(sharing), millis
-
-
-def _own(pod: Pod, own: Mapping[str, int], *, shared: bool) -> int:
-    """The CPUs of its own of the whole pod.
-
-    An init container that asks for more whole CPUs than those that stay has them before those
-    start, so that they are the pod's for its whole life.
-    """
-    if shared:
-        return 0
-    staying = sum(own.values())
-    pod_s = (pod.demands.pod or {}).get("cpu", 0)
-    if pod_s and pod_s % 1000 == 0 and pod.demands.pod_limits.get("cpu") == pod_s:
-        return max(staying, pod_s // 1000)
-    if not own:
-        return 0
-    return max([staying, *_before(pod)])
-
-
-def _before(pod: Pod) -> list[int]:
-    """The whole CPUs that are wanted while each init container runs, beside earlier sidecars."""
-    beside, found = 0, []
-    for demand in pod.demands.containers:
-        request = demand.requests.get("cpu", 0)
-        whole = (
-            request // 1000 if request % 1000 == 0 and demand.limits.get("cpu") == request else 0
-        )
-        if demand.role is Role.SIDECAR:
-            beside += whole
-        elif demand.role is Role.INIT:
-            found.append(beside + whole)
-    return found
-
-
-def memory_of(pod: Pod) -> dict[str, int]:
-    """The bytes that a pod asks for, by kind: `memory`, `hugepages-2Mi`."""
-    return {
-        name: size
-        for name, size in pod.demands.effective().items()
-        if size and (name == "memory" or name.startswith("hugepages-"))
-    }
 
 
 def _binding(pod: Pod) -> tuple[Threads, Apart]:

@@ -4,17 +4,16 @@ It never takes what a scheduler or kubelet gave out; where one of them gives out
 has from us, that pod moves.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import replace
 
-from numa_agent.core.assigner.asking import Asking, asking
+from numa_agent.core.assigner.asking import Asking
 from numa_agent.core.assigner.beside import Beside, beside
-from numa_agent.core.assigner.choosing import choose
+from numa_agent.core.assigner.books import Books, in_words
 from numa_agent.core.assigner.finding import found_in_force
-from numa_agent.core.assigner.holdings import room_left, taken
 from numa_agent.core.assigner.kept import Kept
-from numa_agent.core.assigner.sharing_out import parts, resized
+from numa_agent.core.assigner.sharing_out import in_place, resized
 from numa_agent.core.assigner.situation import (
     DEVICE_SECONDS,
     Mode,
@@ -22,7 +21,7 @@ from numa_agent.core.assigner.situation import (
     Setting,
     Situation,
 )
-from numa_agent.core.assigner.values import Choice, NoRoomError, Policy, Room
+from numa_agent.core.assigner.values import Choice, NoRoomError, Policy
 from numa_agent.core.assignment import Assignment, AssignmentError
 from numa_agent.core.cpulist import CpuSet, render
 from numa_agent.core.pods import Pod
@@ -34,111 +33,115 @@ def decide(situation: Situation, setting: Setting, before: Mapping[str, Kept]) -
     A decision that holds isn't touched by any that comes later.
     """
     decider = _Decider(situation, setting, before)
-    decider.keep_untold()
+    decider.keep_unnamed()
     for pod in decider.live:
         decider.keep(pod)
-    if situation.settled:
+    if situation.lost:
+        # What isn't taken up now, the same pass gives to those that share.
         decider.adopt()
+    if situation.settled:
         for pod in decider.live:
             decider.place(pod)
     return decider.outcome
 
 
-class _Decider:
-    def __init__(self, situation: Situation, setting: Setting, before: Mapping[str, Kept]) -> None:
-        self._now = situation
-        self._setting = setting
-        self._before = before
-        self.live = [pod for pod in situation.inputs.pods if not pod.finished]
-        self.outcome = Outcome()
-        self._fresh: set[str] = set()
-
-    def keep_untold(self) -> None:
-        """Keep what pods have that nobody tells of now, where not all are told of."""
-        if not self._now.told:
-            named = {pod.uid for pod in self._now.inputs.pods}
-            self.outcome.kept |= {
-                uid: kept for uid, kept in self._before.items() if uid not in named
-            }
+class _Decider(Books):
+    def keep_unnamed(self) -> None:
+        """Keep what pods have that nobody tells of now: where not all are told of, and of those
+        that have gone all but for their processes."""
+        named = {pod.uid for pod in self.now.inputs.pods}
+        self.outcome.kept |= {
+            uid: kept
+            for uid, kept in self.before.items()
+            if uid not in named and (not self.now.told or uid in self.now.ending)
+        }
 
     def keep(self, pod: Pod) -> None:
         """Keep what was decided for a pod, unless it has it from somebody else by now."""
-        kept = self._before.get(pod.uid)
+        kept = self.before.get(pod.uid)
         if kept is None:
             return
-        said = self._now.inputs.decisions.get(pod.uid)
+        said = self.now.inputs.decisions.get(pod.uid)
         if isinstance(said, Assignment):
             if said.cpus != kept.cpus:
                 self.outcome.say("assigner-yields", pod, f"{said.source} decides now")
             return
-        if self._kubelet_s(pod):
+        if self.is_kubelet_s(pod):
             self.outcome.say("assigner-yields", pod, "kubelet's static CPU manager decides now")
             return
         self.outcome.kept[pod.uid] = kept
 
     def adopt(self) -> None:
-        """Where no file tells what was decided, let pods keep what the kernel holds them to."""
-        inputs = self._now.inputs
-        if not self._now.lost or inputs.reserved is None or self._setting.mode is Mode.OFF:
+        """Where nothing tells what was decided, let pods keep what the kernel holds them to."""
+        if self.setting.mode is Mode.OFF:
             return
-        found = found_in_force(self.live, inputs, taken(self._now))
+        asked = dict(self._asking())
+        found = found_in_force(self.live, self.now.inputs, self.taken, asked)
+        free = self.usable - self.taken
+        free = free.difference(*(kept.cpus for kept in self.outcome.kept.values()))
         for pod in self.live:
-            cpus = found.get(pod.uid, frozenset())
-            if not cpus or pod.uid in self._now.alone or pod.uid in inputs.decisions:
+            wanted, cpus = asked.get(pod.uid), found.get(pod.uid, frozenset())
+            if wanted is None or len(cpus) != wanted.wish.cpus or not cpus or not cpus <= free:
+                continue
+            nodes = self.now.inputs.topology.nodes_of(cpus)
+            if wanted.wish.policy is not Policy.SINGLE or len(nodes) == 1:
+                self._take(pod, wanted, cpus)
+                free -= cpus
+
+    def _asking(self) -> Iterator[tuple[str, Asking]]:
+        """What pods ask for that have nothing from anybody, by uid."""
+        for pod in self.live:
+            if pod.uid in self.outcome.kept or self.is_another_s(pod):
                 continue
             with suppress(AssignmentError):
-                asked = self._asked(pod)
-                if asked is not None and len(cpus) == asked.wish.cpus and cpus <= self._free():
-                    self._take(pod, asked, cpus)
+                asked = self.asked(pod)
+                if asked is not None:
+                    yield pod.uid, asked
 
     def place(self, pod: Pod) -> None:
         """Find a place for a pod that asks and has none, or whose place isn't right any more."""
-        if pod.uid in self._now.alone or pod.uid in self._now.inputs.decisions:
+        if self.is_another_s(pod):
             return
         kept = self.outcome.kept.get(pod.uid)
         try:
-            asked = self._asked(pod)
+            asked = self.asked(pod, kept)
         except AssignmentError as error:
-            self._unplaced(pod, error.code, str(error))
+            keeps = "" if kept is None else f"it keeps {in_words(kept)}: "
+            self.refuse(pod, error.code, f"{keeps}{error}")
             return
         if asked is None:
             # Whoever takes the words away unbinds the pod; an admin who turns this off doesn't.
-            if self._setting.mode is not Mode.OFF:
-                self.outcome.kept.pop(pod.uid, None)
+            if kept is not None and self.setting.mode is not Mode.OFF:
+                self.drop(pod)
             return
         if kept is None:
             self._place_new(pod, asked)
-        elif theirs := kept.cpus & taken(self._now):
-            del self.outcome.kept[pod.uid]
-            self._move(pod, asked, kept, f"CPUs {render(theirs)} are another's by now")
-        elif len(kept.cpus) != asked.wish.cpus:
+        elif theirs := kept.cpus & self.taken:
+            why = f"CPUs {render(theirs)} are another's by now"
+            self.outcome.say("assigner-yields", pod, self._move(pod, asked, kept, why))
+        elif lost := self.lost(pod, kept):
+            why = f"CPUs {render(lost)} can't be given out any more"
+            self.outcome.say("assigner-moves", pod, self._move(pod, asked, kept, why))
+        elif not in_place(asked, kept):
             self._resize(pod, asked, kept)
 
-    def _asked(self, pod: Pod) -> Asking | None:
-        inputs = self._now.inputs
-        return asking(
-            pod,
-            kinds=[kind.name for kind in inputs.topology.cpu_kinds],
-            labels=self._now.labels,
-            everyone=self._setting.mode is Mode.ALWAYS,
-            kubelet_static=inputs.kubelet_static,
-        )
-
     def _place_new(self, pod: Pod, asked: Asking) -> None:
-        if self._setting.mode is Mode.OFF:
+        if self.setting.mode is Mode.OFF:
             return
-        if self._now.inputs.reserved is None:
+        if self.now.inputs.reserved is None:
             why = "neither the Node nor kubelet's settings say so far which CPUs are reserved"
-            self._unplaced(pod, "reserved-unknown", why)
+            self.refuse(pod, "reserved-unknown", why)
             return
-        known = self._now.known.get(pod.uid, 0.0)
-        left = self._setting.grace - known
-        if left > 0 and self._setting.mode is Mode.FALLBACK:
+        known = self.now.known.get(pod.uid, 0.0)
+        left = self.setting.grace - known
+        if left > 0 and self.setting.mode is Mode.FALLBACK:
             self.outcome.wait(left)
             return
-        there = beside(pod, self._now.holders)
-        if there.waits_for and known < DEVICE_SECONDS:
-            self.outcome.wait(min(1.0, DEVICE_SECONDS - known))
+        there = beside(pod, self.now.holders)
+        silent = self.now.silent
+        untold = known if silent is None else min(known, silent)
+        if there.waits_for and untold < DEVICE_SECONDS:
+            self.outcome.wait(min(1.0, DEVICE_SECONDS - untold))
             return
         self._find(pod, asked, there)
 
@@ -146,79 +149,41 @@ class _Decider:
         wish = replace(asked.wish, places=there.places)
         try:
             there.check(wish.policy)
-            choice = choose(wish, self._room())
+            choice = self.choose(wish)
         except NoRoomError as error:
-            self._unplaced(pod, error.code, str(error))
+            self.refuse(pod, error.code, str(error))
             return False
-        self._keep(pod, asked, choice)
+        self.put(pod, asked, choice)
         return True
 
-    def _move(self, pod: Pod, asked: Asking, kept: Kept, why: str) -> None:
-        moved = self._find(pod, asked, beside(pod, self._now.holders))
-        to = _what(self.outcome.kept[pod.uid]) if moved else "what all share"
-        self.outcome.say("assigner-yields", pod, f"{why}: it moves from {_what(kept)} to {to}")
+    def _move(self, pod: Pod, asked: Asking, kept: Kept, why: str) -> str:
+        """Find another place for a pod; from where it moves to where, and why."""
+        self.drop(pod)
+        moved = self._find(pod, asked, self.beside(pod, kept))
+        to = in_words(self.outcome.kept[pod.uid]) if moved else "what all share"
+        return f"{why}: it moves from {in_words(kept)} to {to}"
 
     def _resize(self, pod: Pod, asked: Asking, kept: Kept) -> None:
         """Give a pod that was resized in place more or fewer CPUs, where it is if that can be.
 
         https://kubernetes.io/docs/tasks/configure-pod-container/resize-container-resources/
         """
+        wish = replace(asked.wish, places=self.beside(pod, kept).places)
         try:
-            choice = resized(asked.wish, self._room(without=pod.uid), kept)
+            choice = resized(wish, self.room(without=pod.uid), kept)
         except NoRoomError as error:
-            self._unplaced(pod, error.code, f"it keeps {_what(kept)}: {error}")
+            self.refuse(pod, error.code, f"it keeps {in_words(kept)}: {error}")
             return
-        del self.outcome.kept[pod.uid]
-        self._keep(pod, asked, choice)
-        now = self.outcome.kept[pod.uid]
-        self.outcome.say(
-            "assigner-moves", pod, f"it was resized: from {_what(kept)} to {_what(now)}"
-        )
+        self.drop(pod)
+        self.put(pod, asked, choice, told=choice.cpus != kept.cpus)
+        how = f"from {in_words(kept)} to {in_words(self.outcome.kept[pod.uid])}"
+        if self.now.inputs.kubelet_static:
+            why = "kubelet's static CPU manager gives CPUs out now"
+            self.outcome.say("assigner-yields", pod, f"{why}: {how}")
+        else:
+            self.outcome.say("assigner-moves", pod, f"it was resized: {how}")
 
     def _take(self, pod: Pod, asked: Asking, cpus: CpuSet) -> None:
-        nodes = self._now.inputs.topology.nodes_of(cpus)
-        self._keep(pod, asked, Choice(nodes=nodes, cpus=cpus), told=False)
+        nodes = self.now.inputs.topology.nodes_of(cpus)
+        self.put(pod, asked, Choice(nodes=nodes, cpus=cpus), told=False)
         self.outcome.say("assigner-adopted", pod, f"it keeps CPUs {render(cpus)}, as found")
-
-    def _keep(self, pod: Pod, asked: Asking, choice: Choice, *, told: bool = True) -> None:
-        kept = Kept(
-            pod=pod.full_name,
-            nodes=choice.nodes,
-            cpus=choice.cpus,
-            containers=parts(asked, choice, self._room()),
-            sharing=asked.sharing,
-            single=asked.wish.policy is Policy.SINGLE,
-            apart=asked.wish.apart,
-            asked=asked.source,
-            at=self._now.now,
-        )
-        self.outcome.kept[pod.uid] = kept
-        self._fresh.add(pod.uid)
-        if told:
-            by = f", as {kept.asked} asks" if kept.asked else ""
-            self.outcome.say("assigner-assigned", pod, f"it gets {_what(kept)}{by}")
-
-    def _unplaced(self, pod: Pod, code: str, message: str) -> None:
-        self.outcome.unplaced[pod.uid] = (code, message)
-        self.outcome.say("assigner-unplaced", pod, f"{code}: {message}")
-
-    def _kubelet_s(self, pod: Pod) -> bool:
-        state = self._now.inputs.kubelet
-        return state is not None and pod.cgroup_uid in state.by_pod
-
-    def _free(self) -> CpuSet:
-        return frozenset[int]().union(*(node.free for node in self._room().nodes))
-
-    def _room(self, without: str | None = None) -> Room:
-        """What can be had, where a pod `without` its CPUs could have them again."""
-        kept = {uid: each for uid, each in self.outcome.kept.items() if uid != without}
-        return room_left(self._now, kept, fresh=self._fresh)
-
-
-def _what(kept: Kept) -> str:
-    nodes = (
-        f"NUMA node {render(kept.nodes)}"
-        if len(kept.nodes) == 1
-        else f"NUMA nodes {render(kept.nodes)}"
-    )
-    return f"CPUs {render(kept.cpus)} of {nodes}" if kept.cpus else f"what is shared in {nodes}"

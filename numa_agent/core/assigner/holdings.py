@@ -2,13 +2,14 @@
 
 from collections.abc import Collection, Iterator, Mapping
 
-from numa_agent.core.assigner.asking import memory_of
+from numa_agent.core.assigner.amounts import memory_of, shared_of
 from numa_agent.core.assigner.kept import Kept
-from numa_agent.core.assigner.room import Holding, room_of
+from numa_agent.core.assigner.room import Holding, room_of, usable_cpus
 from numa_agent.core.assigner.situation import Situation
 from numa_agent.core.assigner.values import Policy, Room
 from numa_agent.core.assignment import Assignment, AssignmentError
 from numa_agent.core.cpulist import CpuSet
+from numa_agent.core.cpusets.sides import around
 from numa_agent.core.pods import Pod
 from numa_agent.core.schedulers.ack_assignment import topology_specs
 
@@ -25,7 +26,26 @@ def room_left(
         holdings=[*ours(situation, kept, fresh), *others(situation)],
         accounts=situation.accounts(),
         shapes=situation.shapes,
+        within=within(situation),
     )
+
+
+def usable(situation: Situation) -> CpuSet:
+    """The CPUs that could ever be given out here."""
+    inputs = situation.inputs
+    return usable_cpus(
+        inputs.topology, inputs.reserved or frozenset(), within(situation)
+    ).intersection(frozenset[int]().union(*(node.cpus or () for node in inputs.topology.nodes)))
+
+
+def within(situation: Situation) -> CpuSet | None:
+    """The CPUs in force above the pods whose cgroups were seen, None where none were.
+
+    An admin, or another pod's partition, may have narrowed kubelet's own cgroup.
+    """
+    seen = situation.inputs.observed.values()
+    bounds = [outer for each in seen if (outer := around(each, "cpus"))]
+    return frozenset[int]().union(*bounds) if bounds else None
 
 
 def taken(situation: Situation) -> CpuSet:
@@ -49,6 +69,7 @@ def ours(
             single=each.single,
             apart=each.apart,
             memory={} if told or uid not in pods else memory_of(pods[uid]),
+            shared_millis=0 if uid not in pods else shared_of(pods[uid], each.sharing),
         )
 
 

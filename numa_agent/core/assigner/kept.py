@@ -19,7 +19,8 @@ ASSIGNER = "numa-agent's assigner"
 """Who decided, where a story or a reason names it."""
 
 VERSION = 1
-MOST_BYTES = 4 << 20
+MOST_BYTES = 16 << 20
+"""Of the file: room for 500 pods of as many containers as a pod is read with, with long names."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -6,7 +6,9 @@ from numa_agent.core.assigner.asking import Asking
 from numa_agent.core.assigner.choosing import choose
 from numa_agent.core.assigner.kept import Kept
 from numa_agent.core.assigner.values import (
+    Apart,
     Choice,
+    NodeRoom,
     NoRoomError,
     Policy,
     Room,
@@ -16,23 +18,70 @@ from numa_agent.core.assigner.values import (
 from numa_agent.core.cpulist import CpuSet
 
 
+def in_place(asked: Asking, kept: Kept) -> bool:
+    """Whether what a pod has is what it asks for: as many CPUs, shared out as it wants them."""
+    return (
+        len(kept.cpus) == asked.wish.cpus
+        and kept.sharing == asked.sharing
+        and kept.containers.keys() == _parted(asked)
+        and all(len(kept.containers[name]) == count for name, count in asked.containers.items())
+    )
+
+
+def _parted(asked: Asking) -> set[str]:
+    """The containers that get a part of the pod's CPUs."""
+    left = asked.wish.cpus > sum(asked.containers.values())
+    return {*asked.containers, *(asked.inside if left else ())}
+
+
 def resized(wish: Wish, room: Room, kept: Kept) -> Choice:
     """Fewer of the CPUs that it has, or those and more of the same nodes; else a new place.
 
     `room` has the pod's own CPUs as free ones.
     """
     more = wish.cpus - len(kept.cpus)
+    if not more or not wish.cpus:
+        return Choice(nodes=kept.nodes, cpus=kept.cpus if wish.cpus else frozenset())
+    # Where it stays, it needn't ask again who else is there.
+    apart = Apart.NOBODY if wish.apart is Apart.NODES else wish.apart
+    here = replace(wish, policy=Policy.BEST_EFFORT, exclusive=False, shared_millis=0, apart=apart)
+    nodes = replace(room, nodes=tuple(each for each in room.nodes if each.id in kept.nodes))
     if more < 0:
-        return choose(wish, _narrowed(room, kept.cpus), memory=False)
-    others = frozenset[int]().union(*(node.free for node in room.nodes)) - kept.cpus
-    here = replace(room, nodes=tuple(node for node in room.nodes if node.id in kept.nodes))
+        return _fewer(here, _narrowed(nodes, kept.cpus))
+    others = frozenset[int]().union(*(node.free for node in nodes.nodes)) - kept.cpus
     try:
-        extra = choose(
-            replace(wish, cpus=more, shared_millis=0), _narrowed(here, others), memory=False
-        )
+        extra = choose(replace(here, cpus=more, places=()), _narrowed(nodes, others), memory=False)
     except NoRoomError:
-        return choose(wish, room, memory=False)
+        return choose(wish, _credited(room, wish, kept))
     return Choice(nodes=kept.nodes | extra.nodes, cpus=kept.cpus | extra.cpus)
+
+
+def _fewer(wish: Wish, room: Room) -> Choice:
+    """Some of a room's CPUs: beside the pod's devices where it can be."""
+    try:
+        return choose(wish, room, memory=False)
+    except NoRoomError:
+        return choose(replace(wish, places=()), room, memory=False)
+
+
+def _credited(room: Room, wish: Wish, kept: Kept) -> Room:
+    """The same with the memory free that the pod has on its nodes."""
+    return replace(
+        room,
+        nodes=tuple(
+            replace(node, memory=_more(node, wish, len(kept.nodes)))
+            if kept.cpus and node.id in kept.nodes
+            else node
+            for node in room.nodes
+        ),
+    )
+
+
+def _more(node: NodeRoom, wish: Wish, count: int) -> dict[str, int]:
+    return {
+        kind: min(node.memory_ever.get(kind, size), size + wish.memory.get(kind, 0) // count)
+        for kind, size in node.memory.items()
+    }
 
 
 def _narrowed(room: Room, cpus: CpuSet) -> Room:
@@ -44,7 +93,8 @@ def _narrowed(room: Room, cpus: CpuSet) -> Room:
 def parts(asked: Asking, choice: Choice, room: Room) -> dict[str, CpuSet]:
     """The pod's CPUs shared out to its containers, those that get the most first.
 
-    An odd number is last, so that the others' cores stay whole.
+    An odd number is last, so that the others' cores stay whole. What is left is for those that
+    share the pod's own.
     """
     every = tuple(replace(node, free=node.usable) for node in room.nodes)
     left, found = choice.cpus, dict[str, CpuSet]()
@@ -57,7 +107,8 @@ def parts(asked: Asking, choice: Choice, room: Room) -> dict[str, CpuSet]:
         except NoRoomError:
             part = frozenset(sorted(left)[:count])
         found[name], left = part, left - part
-    return {name: found[name] for name in asked.containers}
+    inside = dict.fromkeys(asked.inside, left) if left else {}
+    return {name: found[name] for name in asked.containers} | inside
 
 
 def _threads(asked: Asking) -> Threads:

@@ -40,10 +40,12 @@ class Situation:
 
     `inputs` have the annotations' decisions and none of ours. `theirs` are the CPUs in force by
     those, by pod uid. `alone` are the uids of pods that are somebody else's to bind, `known` the
-    seconds since each pod was first seen, `now` the seconds since 1970. `lost` says that there is
-    no file of former decisions, so that what is in force counts. Unless everything is `settled`,
-    known and of now, nothing new is decided; and unless all pods are `told`, one that isn't named
-    keeps what it has.
+    seconds since each pod was first seen, `now` the seconds since 1970. `lost` says that former
+    decisions may be lost, as when a process starts, so that what is in force counts where none is
+    kept. Unless everything is `settled`, known and of now, nothing new is decided; and unless all
+    pods are `told`, one that isn't named keeps what it has, as those do whose uid is in `ending`:
+    their processes are there still. `silent` are the seconds since kubelet last told of devices,
+    None while it does.
     """
 
     inputs: Inputs
@@ -58,6 +60,8 @@ class Situation:
     lost: bool = False
     settled: bool = True
     told: bool = True
+    ending: frozenset[str] = frozenset()
+    silent: float | None = None
 
 
 @dataclass(kw_only=True)

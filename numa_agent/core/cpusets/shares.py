@@ -17,7 +17,10 @@ class Shares:
         self._inputs = inputs
         self._borrowers = inputs.borrowers if options.borrow else frozenset[str]()
         self._lent = CpuSet().union(*(assigned.get(uid, ()) for uid in inputs.lenders))
-        self._own = CpuSet().union(*assigned.values())
+        # A pod that isn't told of now may run on, in what this agent keeps for it.
+        named = {pod.uid for pod in inputs.pods}
+        unnamed = (said.cpus for uid, said in inputs.own.items() if uid not in named)
+        self._own = CpuSet().union(*assigned.values(), *unnamed)
 
     def of(self, uid: str, nodes: frozenset[int]) -> CpuSet:
         """What a pod may use, in these NUMA nodes if there are any; empty where none is left.

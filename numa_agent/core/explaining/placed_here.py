@@ -48,7 +48,8 @@ def here(case: Case) -> Iterator[str]:
         asked = f", since the pod asks by {case.chosen.asked}" if case.chosen.asked else ""
         yield f"{ASSIGNER} chose {own}{nodes(case.chosen.nodes)} at {case.chosen_at}{asked}"
     if case.unplaced is not None:
-        yield f"{ASSIGNER} found no place ({case.unplaced[0]}): {case.unplaced[1]}"
+        how = "found no place" if case.chosen is None else "can't give it what it asks for by now"
+        yield f"{ASSIGNER} {how} ({case.unplaced[0]}): {case.unplaced[1]}"
 
 
 def helps(case: Case) -> Iterator[Todo]:

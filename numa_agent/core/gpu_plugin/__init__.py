@@ -5,10 +5,16 @@ https://kubernetes.io/docs/concepts/extend-kubernetes/compute-storage-net/device
 
 from numa_agent.core.gpu_plugin.cards import Card, LeftOut, Offer, ailing, offered
 from numa_agent.core.gpu_plugin.closeness import Closeness, closeness
-from numa_agent.core.gpu_plugin.granting import Grant, Handing, NotGrantedError, granted
+from numa_agent.core.gpu_plugin.granting import (
+    Grant,
+    Handing,
+    NotGrantedError,
+    granted,
+    without_files,
+)
 from numa_agent.core.gpu_plugin.health import Health, Xid
 from numa_agent.core.gpu_plugin.preferred import Wish, preferred
-from numa_agent.core.gpu_plugin.rivals import held_elsewhere, rivals
+from numa_agent.core.gpu_plugin.rivals import healthy, held_elsewhere, rivals
 
 __all__ = [
     "Card",
@@ -24,8 +30,10 @@ __all__ = [
     "ailing",
     "closeness",
     "granted",
+    "healthy",
     "held_elsewhere",
     "offered",
     "preferred",
     "rivals",
+    "without_files",
 ]

@@ -79,6 +79,20 @@ def granted(
     return Grant(envs=envs, annotations={f"{_CDI_KEY}{key}": ",".join(qualified)})
 
 
+def without_files(cards: Sequence[Card], present: Collection[str]) -> dict[str, str]:
+    """Why cards can't be handed out by their device files, by id; `present` as for `granted`.
+
+    kubelet gives a healthy card again and again, however often a pod fails for it.
+    """
+    found = {}
+    for card in cards:
+        try:
+            tuple(_files((card,), present))
+        except NotGrantedError as error:
+            found[card.id] = str(error)
+    return found
+
+
 def _well(card: Card | None, card_id: str) -> Card:
     if card is None:
         raise NotGrantedError(

@@ -4,6 +4,7 @@ Cards that are alike in everything, as all on one NVSwitch are, count as one: of
 are taken, so that the many ways to choose among them aren't looked through.
 """
 
+from collections import Counter
 from collections.abc import Callable, Collection, Sequence
 from operator import itemgetter
 
@@ -67,8 +68,22 @@ class Search:
         for position in must:
             key = self._with(key, chosen, position)
             chosen, mask = (*chosen, position), mask | self._bits[position]
+        if len(free) >= size:
+            self._seed(must, key)
         self._extend(chosen, key, mask, 0)
         return () if self._best is None else self._best[2]
+
+    def _seed(self, must: Sequence[int], key: _Key) -> None:
+        """Begin with a choice on so few nodes, so that there is one whenever the search ends."""
+        held = {self._nodes[position] for position in must}
+        there = Counter(self._nodes[position] for position in self._order)
+        nearer = sorted(there, key=lambda node: (node not in held, -there[node], node))
+        chosen = (*must,)
+        for node in nearer:
+            for position in self._order:
+                if self._nodes[position] == node and len(chosen) < self._size:
+                    key, chosen = self._with(key, chosen, position), (*chosen, position)
+        self._take(chosen, key)
 
     def _extend(self, chosen: tuple[int, ...], key: _Key, mask: int, start: int) -> None:
         """Try every way to add cards from `start` on."""
@@ -81,7 +96,7 @@ class Search:
             on = mask | self._bits[position]
             if not self._on_few(on, at, missing):
                 continue
-            if self._best is not None and self.steps >= self._most_steps:
+            if self.steps >= self._most_steps:
                 return
             self.steps += 1
             extended = self._with(key, chosen, position)

@@ -14,12 +14,17 @@ _STAMP = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}Z")
 
 TOO_LONG = "it has run for too long to end its work"
 
+_REPLACING = frozenset({"ReplicaSet", "ReplicationController", "StatefulSet", "CloneSet"})
+"""Controllers that make another pod for one that is gone, as if nothing had been: Kubernetes' own
+and OpenKruise's. To others a pod that goes may be a failure, and the end of a training over many
+nodes: what a PyTorchJob, a Workflow or a RayCluster makes of it nobody knows here."""
+
 _KINDS = {
     "Node": "it is a static pod, which kubelet makes here and nowhere else",
     "DaemonSet": "it is a DaemonSet's, which would make it here again",
     "Job": "it is a Job's, to which an eviction counts as a failure",
 }
-"""Of which controllers no pod is evicted."""
+"""Why no pod of these is."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,6 +51,8 @@ def kept_because(pod: Pod, young: Young) -> str | None:
     kind = pod.controller.partition("/")[0]
     if kind in _KINDS:
         return _KINDS[kind]
+    if kind not in _REPLACING:
+        return f"it is a {kind[:63]}'s, of which it isn't known whether it bears the loss of a pod"
     moments = (young.since, pod.started, young.until)
     if not all(map(_STAMP.fullmatch, moments)) or pod.started > young.until:
         return "when it started isn't known"

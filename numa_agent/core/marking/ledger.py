@@ -91,7 +91,9 @@ class Ledger:
 
     def due(self, now: float) -> float | None:
         """The seconds until there is something to do, None while there is nothing."""
-        waits = [self._pace.wait_for_mark(now)] if self._open(now, self._marks) else []
+        first = self._pace.wait_for_mark(now)
+        marks = self._open(now, self._marks)
+        waits = [max(first, self._wait_to_mark(now, step)) for step in marks]
         first = self._pace.wait_for_eviction(now)
         ready = self._open(now, self._evictions)
         waits += [max(first, self._wait_of(now, step)) for step in ready]
@@ -99,7 +101,8 @@ class Ledger:
 
     def take(self, now: float) -> Step | None:
         """What is to be done now; done, gone, refused, forbidden or failed is told afterwards."""
-        marks = self._open(now, self._marks)
+        open_marks = self._open(now, self._marks)
+        marks = [step for step in open_marks if self._wait_to_mark(now, step) <= 0]
         if marks and self._pace.wait_for_mark(now) <= 0:
             self._pace.took_mark(now)
             return self._marks.pop(marks[0].pod.uid)
@@ -157,6 +160,14 @@ class Ledger:
             for step in steps.values()
             if self._pace.open(now, step.pod.namespace, evicting=step.evicts)
         ]
+
+    def _wait_to_mark(self, now: float, step: Step) -> float:
+        """The seconds until a pod may be marked again.
+
+        Each mark comes back by the watch and makes a pass: two that took turns would never end.
+        """
+        known = self._known[step.pod.uid]
+        return 0.0 if known.written is None else max(known.at + self._limits.least - now, 0.0)
 
     def _wait_of(self, now: float, step: Step) -> float:
         """The seconds until a pod may be evicted, as far as itself and its controller go."""

@@ -13,16 +13,19 @@ _BACK_OFF = BackOff(first=10.0, most=300.0)
 class Limits:
     """Seconds and numbers.
 
-    Marks are written `burst` at once and then one every `refill`. A pod's is written again `again`
-    after the last time where only its words are others, `useless` after it where the last one had
-    no effect. A pod is evicted when it couldn't be placed for `settle`, is tried again `retry`
-    after a refusal, and so often every `every`, whichever pod; of one controller `of_controller`
-    within `within`, so that a scheduler that always comes back here is given up on. What is
-    forbidden in a namespace isn't tried there for `forbidden`.
+    Marks are written `burst` at once and then one every `refill`. A pod's is written again `least`
+    after the last time, `again` after it where only its words are others, `useless` after it where
+    the last one had no effect. A pod is evicted when it couldn't be placed for `settle`, is tried
+    again `retry` after a refusal, and one every `every`, whichever pod; of one controller
+    `of_controller` within `within`, so that a scheduler that always comes back here is given up
+    on; and since what was done before the agent's start isn't known, in its first hour one every
+    `fresh` at most, the first of them after that time. What is forbidden in a namespace isn't
+    tried there for `forbidden`.
     """
 
     burst: float = 20.0
     refill: float = 1.0
+    least: float = 5.0
     again: float = 300.0
     useless: float = 3600.0
     settle: float = 30.0
@@ -30,6 +33,7 @@ class Limits:
     every: float = 60.0
     of_controller: int = 3
     within: float = 3600.0
+    fresh: float = 1200.0
     forbidden: float = 600.0
 
 
@@ -41,6 +45,7 @@ class Pace:
         self._limits = limits
         self._bucket = Bucket(limits.burst, limits.refill)
         self._evicted_at: float | None = None
+        self._since: float | None = None
         self._rests_until = 0.0
         self._failures = 0
         self._forbidden: dict[tuple[bool, str], float] = {}
@@ -57,10 +62,15 @@ class Pace:
 
     def wait_for_controller(self, now: float, controller: tuple[str, str]) -> float:
         """The seconds until a pod of this controller may be: namespace, and kind and name."""
+        limits = self._limits
         moments = self._controllers.get(controller, [])
-        if len(moments) < self._limits.of_controller:
-            return 0.0
-        return max(moments[-self._limits.of_controller] + self._limits.within - now, 0.0)
+        since = now if self._since is None else self._since
+        young = 0.0
+        if now - since < limits.within:
+            young = since + limits.fresh * (len(moments) + 1) - now
+        if len(moments) < limits.of_controller:
+            return max(young, 0.0)
+        return max(moments[-limits.of_controller] + limits.within - now, young, 0.0)
 
     def open(self, now: float, namespace: str, *, evicting: bool) -> bool:
         """Whether it wasn't forbidden there of late."""
@@ -93,7 +103,9 @@ class Pace:
         self._rests_until = now + rest
 
     def tidy(self, now: float) -> None:
-        """Forget what counts no more."""
+        """Forget what counts no more; the first time is the agent's start."""
+        if self._since is None:
+            self._since = now
         self._forbidden = {key: until for key, until in self._forbidden.items() if until > now}
         oldest = now - self._limits.within
         recent = {

@@ -70,7 +70,18 @@ def _of_conditions(conditions: Iterable[Condition], pods: Mapping[str, Pod]) -> 
         # The name of a container may follow that of its pod.
         pod = pods.get(each.subject.partition(" ")[0])
         if reason is not None and reason.about is About.POD and pod is not None:
-            yield notice(about_pod(pod), reason, each.message, each.code)
+            yield notice(about_pod(pod), reason, each.message, _key(each))
+
+
+def _key(condition: Condition) -> str:
+    """What tells a condition from others of its pod where its words are volatile.
+
+    Why a pod isn't placed has a code of its own in them; the numbers beside it change with every
+    pod that comes and goes.
+    """
+    if condition.code != "assigner-unplaced":
+        return condition.code
+    return " ".join((condition.code, *condition.message.split(": ", 2)[1:2]))
 
 
 def _of_writes(report: Report, pods: Mapping[str, Pod]) -> Iterator[Notice]:

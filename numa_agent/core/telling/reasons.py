@@ -41,7 +41,7 @@ _KUBELET_UNKNOWN = Reason(name="KubeletSettingsUnknown", about=_NODE, patience=6
 _PODS_LOST = Reason(name="PodsLost", about=_NODE, volatile=True, patience=60.0)
 _ASSIGNED = Reason(name="NUMAAssigned", kind=Kind.NORMAL, lasting=False)
 _YIELDED = Reason(name="NUMAYielded", lasting=False)
-_NOT_PLACED = Reason(name="NUMANotPlaced", patience=5.0)
+_NOT_PLACED = Reason(name="NUMANotPlaced", patience=5.0, volatile=True)
 _FORGOTTEN = Reason(name="DecisionsLost", about=_NODE, lasting=False)
 _UNSAVED = Reason(name="DecisionsNotKept", about=_NODE, volatile=True, patience=60.0)
 _DISAGREE = Reason(name="SourcesDisagree", about=_NODE, volatile=True, patience=300.0)

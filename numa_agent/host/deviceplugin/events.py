@@ -32,6 +32,7 @@ _NO_GPUS = 1
 _WAIT_MS = 1000
 _ADVICE_SECONDS = 30.0
 _HANGS_SECONDS = 60.0
+_AGAIN_SECONDS = 300.0
 _FIRST_PAUSE, _LONGEST_PAUSE = 5.0, 300.0
 
 Heard = Callable[[Xid], None]
@@ -49,6 +50,7 @@ class NvmlEvents:
         *,
         first_pause: float = _FIRST_PAUSE,
         advice_seconds: float = _ADVICE_SECONDS,
+        again_seconds: float = _AGAIN_SECONDS,
     ) -> None:
         """Take the library's path, None to let the loader find it, and who hears.
 
@@ -61,6 +63,7 @@ class NvmlEvents:
         self._advised = advised
         self._first_pause = first_pause
         self._advice_seconds = advice_seconds
+        self._again_seconds = again_seconds
         self._over = threading.Event()
         self._thread = threading.Thread(target=self._run, name="nvml-events", daemon=True)
 
@@ -98,10 +101,13 @@ class NvmlEvents:
                 self._over.wait(pause)
 
     def _listen(self, session: "_Session") -> None:
+        """Until the end, or until cards that couldn't be opened are worth another try."""
         self._trouble = session.trouble
-        ask_at = 0.0
+        ask_at, begun = 0.0, time.monotonic()
         while not self._over.is_set():
             self._alive_at = time.monotonic()
+            if session.unopened and self._alive_at - begun >= self._again_seconds:
+                return
             if time.monotonic() >= ask_at:
                 self._advised(session.advice())
                 ask_at = time.monotonic() + self._advice_seconds
@@ -122,6 +128,7 @@ class _Session:
         self._call("nvmlInitWithFlags", _NO_GPUS)
         try:
             self._set = self._call("nvmlEventSetCreate")
+            self.unopened: dict[str, str] = {}
             self._cards = dict(self._opened())
             self.trouble = self._ask_events()
         except CallError:
@@ -174,13 +181,15 @@ class _Session:
 
     def _opened(self) -> Iterator[tuple[str, Any]]:
         for index in range(self._call("nvmlDeviceGetCount")):
-            with suppress(CallError):
+            try:
                 handle = self._call("nvmlDeviceGetHandleByIndex", index)
                 yield binding.text(self._call("nvmlDeviceGetUUID", handle)), handle
+            except CallError as error:
+                self.unopened[f"GPU {index}"] = str(error)
 
     def _ask_events(self) -> str | None:
         """Ask for the errors of each card; which ones don't tell them, and why."""
-        silent = {}
+        silent = {**self.unopened}
         for card, handle in self._cards.items():
             try:
                 supported = self._call("nvmlDeviceGetSupportedEventTypes", handle)

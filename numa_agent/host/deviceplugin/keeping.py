@@ -4,6 +4,7 @@ kubelet empties its folder of device plugins when it starts, ours included, and 
 https://kubernetes.io/docs/concepts/extend-kubernetes/compute-storage-net/device-plugins/#handling-kubelet-restarts
 """
 
+import hashlib
 import random
 import re
 import time
@@ -29,6 +30,9 @@ _FIRST_PAUSE, _LONGEST_PAUSE = 0.5, 30.0
 _DEADLINE_SECONDS = 10.0
 _UNFOLLOWED_SECONDS = 15.0
 """kubelet connects while it registers a plugin; one that lets go has forgotten it."""
+
+_LONGEST_NAME = 64
+"""Of the socket: a unix socket's path has 107 characters at most, kubelet's folder included."""
 
 _REGISTER = f"/{api_pb2.DESCRIPTOR.services_by_name['Registration'].full_name}/Register"
 _MOST_BYTES = 64 * 1024
@@ -76,6 +80,11 @@ class DevicePlugin:
         """Whether the kubelet that is there took the registration."""
         return self._known_to is not None
 
+    @property
+    def followed(self) -> bool:
+        """Whether somebody follows the cards now, as kubelet does."""
+        return self._server is not None and self._server.followed
+
     def step(self) -> float:
         """Do what is to be done now; in how many seconds to come again."""
         try:
@@ -115,6 +124,9 @@ class DevicePlugin:
             return
         if self._server is None:
             self._server = Server(self._folder / socket_name(self._resource), self._methods)
+            if self._closed:
+                self._server.close()
+                return
         _register(self._folder, self._resource)
         self._known_to, self._followed_at = kubelet, self._clock()
         self._failures, self.trouble = 0, None
@@ -128,7 +140,7 @@ class DevicePlugin:
         if self._known_to is not None and kubelet != self._known_to:
             self._known_to = None
             self._not_before = 0.0
-        if self._server is not None and self._server.followed:
+        if self.followed:
             self._followed_at = now
         elif self._known_to is not None and now - self._followed_at > _UNFOLLOWED_SECONDS:
             self._known_to = None
@@ -145,8 +157,12 @@ class DevicePlugin:
 
 
 def socket_name(resource: str) -> str:
-    """The name of the socket in kubelet's folder."""
-    return f"numa-agent-{re.sub('[^A-Za-z0-9.-]', '_', resource)}.sock"
+    """The name of the socket in kubelet's folder; a long one ends in what tells it from others."""
+    name = f"numa-agent-{re.sub('[^A-Za-z0-9.-]', '_', resource)}"
+    if len(name) > _LONGEST_NAME:
+        digest = hashlib.sha256(resource.encode()).hexdigest()[:16]
+        name = f"{name[: _LONGEST_NAME - len(digest) - 1]}-{digest}"
+    return f"{name}.sock"
 
 
 def _register(folder: Path, resource: str) -> None:

@@ -95,12 +95,14 @@ class Peer:
         if self.closed:
             return
         for number, stream in [*self._streams.items()]:
+            # The rest of the last one first: what is new may have waited for it.
+            self._pump(number, stream)
             if stream.following and not stream.unsent:
                 state = self._methods.states[stream.path]()
                 if state != stream.told:
                     stream.told = state
                     stream.unsent += framed(state)
-            self._pump(number, stream)
+                    self._pump(number, stream)
         self.flush()
 
     def flush(self) -> None:
@@ -181,6 +183,11 @@ class Peer:
         except RefusedError as refusal:
             del self._streams[number]
             self._refuse(number, refusal.status, refusal.message)
+            return
+        except Exception as error:
+            # One call's: the process has other pods to look after.
+            del self._streams[number]
+            self._refuse(number, Status.INTERNAL, f"a fault of numa-agent's: {error!r:.200}")
             return
         stream.request.clear()
         stream.following = stream.path in self._methods.states

@@ -4,6 +4,7 @@ import os
 import selectors
 import socket
 import threading
+import time
 from contextlib import suppress
 from pathlib import Path
 
@@ -12,10 +13,12 @@ from numa_agent.host.deviceplugin.methods import Methods
 from numa_agent.host.deviceplugin.peer import Peer
 
 MOST_PEERS = 16
-"""kubelet has one connection, and another while it restarts."""
+"""kubelet has one connection, and another while it restarts. Who follows nothing makes room."""
 
 _BACKLOG = 8
 _END_SECONDS = 1.0
+_PAUSE_SECONDS = 0.05
+"""Where no more files may be opened: who waits stays in the listener's queue, which wakes us."""
 
 Identity = tuple[int, int, int]
 """Device, inode and time of making of what is at a path; a number of an inode comes again."""
@@ -36,6 +39,7 @@ class Server:
         self._listener = _listening(path)
         self._identity = identity(path)
         self._bell = os.eventfd(0, os.EFD_CLOEXEC | os.EFD_NONBLOCK)
+        self._ringing = threading.Lock()
         self._selector = selectors.DefaultSelector()
         self._selector.register(self._listener, selectors.EVENT_READ)
         self._selector.register(self._bell, selectors.EVENT_READ)
@@ -50,8 +54,10 @@ class Server:
 
     def wake(self) -> None:
         """Tell those who follow a state what is new of it."""
-        with suppress(OSError):
-            os.eventfd_write(self._bell, 1)
+        # Once it is closed its number is another file's: a cpuset's, or a connection's.
+        with self._ringing, suppress(OSError):
+            if self._bell >= 0:
+                os.eventfd_write(self._bell, 1)
 
     def close(self) -> None:
         """End it, and take the socket's file away unless it is another's by now."""
@@ -72,7 +78,9 @@ class Server:
                 peer.goodbye()
             self._selector.close()
             self._listener.close()
-            os.close(self._bell)
+            with self._ringing:
+                os.close(self._bell)
+                self._bell = -1
 
     def _serve(self, key: selectors.SelectorKey, events: int) -> None:
         if key.fd == self._bell:
@@ -82,26 +90,41 @@ class Server:
                 self._settle(connected, peer)
         elif key.fileobj is self._listener:
             self._accept()
-        elif isinstance(key.fileobj, socket.socket):
-            peer = self._peers[key.fileobj]
-            if events & selectors.EVENT_READ:
-                peer.read()
-            if events & selectors.EVENT_WRITE and not peer.closed:
-                peer.tell()
-            self._settle(key.fileobj, peer)
+        elif isinstance(key.fileobj, socket.socket) and key.fileobj in self._peers:
+            # Else what came before in the same look at all of them has ended it.
+            self._serve_peer(key.fileobj, self._peers[key.fileobj], events)
+
+    def _serve_peer(self, connected: socket.socket, peer: Peer, events: int) -> None:
+        if events & selectors.EVENT_READ:
+            peer.read()
+        if events & selectors.EVENT_WRITE and not peer.closed:
+            peer.tell()
+        self._settle(connected, peer)
 
     def _accept(self) -> None:
         try:
             connected, _ = self._listener.accept()
-        except OSError:
+        except BlockingIOError:
             return
-        if len(self._peers) >= MOST_PEERS:
+        except OSError:
+            time.sleep(_PAUSE_SECONDS)
+            return
+        if len(self._peers) >= MOST_PEERS and not self._let_go():
             connected.close()
             return
         connected.setblocking(False)
         self._selector.register(connected, selectors.EVENT_READ)
         self._peers[connected] = peer = Peer(connected, self._methods)
         self._settle(connected, peer)
+
+    def _let_go(self) -> bool:
+        """Make room for another caller: the oldest one that follows nothing, if there is one."""
+        for connected, peer in self._peers.items():
+            if not peer.following:
+                peer.goodbye()
+                self._settle(connected, peer)
+                return True
+        return False
 
     def _settle(self, connected: socket.socket, peer: Peer) -> None:
         """Wait for what the caller needs next, or forget it."""

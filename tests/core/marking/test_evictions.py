@@ -16,7 +16,9 @@ def of(controller: str | None, started: str = "2026-03-02T08:04:00Z") -> Pod:
     return replace(pod(1), controller=controller, started=started)
 
 
-@pytest.mark.parametrize("kind", ["ReplicaSet", "StatefulSet", "ReplicationController", "Rollout"])
+@pytest.mark.parametrize(
+    "kind", ["ReplicaSet", "StatefulSet", "ReplicationController", "CloneSet"]
+)
 def test_a_young_pod_that_is_made_anew_elsewhere_may_be(kind: str) -> None:
     assert kept_because(of(f"{kind}/web"), YOUNG) is None
 
@@ -26,6 +28,10 @@ KEPT = {
     "a DaemonSet's": (of("DaemonSet/agent"), "DaemonSet"),
     "a Job's": (of("Job/train"), "counts as a failure"),
     "a static pod's mirror": (of("Node/n1"), "static pod"),
+    "a training's": (of("PyTorchJob/train"), "PyTorchJob's, of which it isn't known"),
+    "a workflow's": (of("Workflow/nightly"), "isn't known whether it bears"),
+    "a cluster's": (of("RayCluster/r"), "isn't known whether it bears"),
+    "one of a kind that looks like another": (of("replicaset/web"), "isn't known whether"),
     "a mirror without an owner": (replace(of("X/y"), annotations={MIRROR: "a"}), "static pod"),
     "one that has ended": (replace(of("ReplicaSet/web"), phase="Succeeded"), "ended"),
     "one that failed": (replace(of("ReplicaSet/web"), phase="Failed"), "ended"),

@@ -23,7 +23,8 @@ def web(number: int, marks: Marks = NONE, of: str = "ReplicaSet/web") -> Pod:
 
 
 def ledger() -> Ledger:
-    return Ledger(lambda: 0.5)
+    """One of an agent that has run for long."""
+    return Ledger(lambda: 0.5, Limits(fresh=0.0))
 
 
 def taken(found: Ledger, now: float, *, do: bool = True) -> list[Step]:
@@ -81,7 +82,21 @@ def test_another_decision_is_written_at_once_and_other_words_later() -> None:
     found.hear(LIMITS.again, [has], None, other_words)
     assert len(taken(found, LIMITS.again)) == 1
     found.hear(LIMITS.again + 1, [has], None, {uid(1): ("never-fits", "x")})
-    assert len(taken(found, LIMITS.again + 1)) == 1
+    assert found.due(LIMITS.again + 1) == LIMITS.least - 1
+    assert len(taken(found, LIMITS.again + LIMITS.least)) == 1
+
+
+def test_two_decisions_that_take_turns_are_not_written_each_time() -> None:
+    """Each mark comes back by the watch, and the next pass says the other thing."""
+    found, now, written = ledger(), 0.0, 0
+    has = NONE
+    while now < 600:
+        why = ("no-room", "x") if written % 2 else ("devices-apart", "x")
+        found.hear(now, [web(1, has)], None, {uid(1): why})
+        for step in taken(found, now):
+            has, written = step.marks, written + 1
+        now += 0.5
+    assert 100 < written <= 600 / LIMITS.least + 1
 
 
 def test_a_mark_that_holds_no_more_goes() -> None:
@@ -120,7 +135,7 @@ def test_switched_off_it_writes_nothing_and_takes_away_what_it_wrote() -> None:
     found.hear(1, [web(2)], {uid(2): TEXT}, None)
     taken(found, 1)
     found.hear(2, [web(1, before), web(2, before)], None, None)
-    (step,) = taken(found, 2)
+    (step,) = taken(found, 1 + LIMITS.least)
     assert (step.pod.uid, step.marks) == (uid(2), NONE)
 
 
@@ -277,6 +292,24 @@ def test_a_controller_whose_pods_always_come_back_is_given_up_on() -> None:
     assert evicted == [0, 100, 200]
     found.hear(3700, [marked(1)], None, unplaced(1), YOUNG)
     assert found.due(3700) == LIMITS.settle
+
+
+def test_an_agent_that_starts_again_and_again_evicts_no_more_than_one_that_runs() -> None:
+    """What it did before isn't known to it: each start would begin with three evictions."""
+    for life in (60.0, 600.0, 1300.0, 2500.0, 4000.0):
+        now, evicted = 0.0, []
+        while now < 6 * 3600:
+            found, end, number = Ledger(lambda: 0.5), now + life, 0
+            while now < end:
+                number += 1
+                pod = marked(number % 60)
+                for later in (now, now + LIMITS.settle):
+                    found.hear(later, [pod], None, {pod.uid: WHY}, YOUNG)
+                    evicted += [later for _ in taken(found, later)]
+                now += LIMITS.settle + 10
+        assert len(evicted) <= 6 * 3600 / LIMITS.fresh + 1, life
+        hours = [[each for each in evicted if begin <= each < begin + 3600] for begin in evicted]
+        assert max(map(len, hours), default=0) <= 5, life
 
 
 def test_it_is_said_why_a_pod_is_kept() -> None:

@@ -42,6 +42,23 @@ def test_every_condition_with_a_reason_is_told_about_its_object(code: str) -> No
     assert found(conditions=(condition(code),)) == [(who, reason.name, "odd")]
 
 
+def test_why_a_pod_is_not_placed_is_told_again_for_another_code_and_not_for_other_numbers() -> (
+    None
+):
+    """With every pod that comes and goes, what is free is another number."""
+    said = (
+        "pod shop/p1: no-room: node 0: 2 CPUs short",
+        "pod shop/p1: no-room: node 0: 1 CPU short",
+        "pod shop/p1: never-fits: node 0: 9 CPUs short",
+    )
+    first, second, third = (
+        faults(report(conditions=(condition("assigner-unplaced", message=each),)), (P1,), "n1")
+        for each in said
+    )
+    assert first[0].identity == second[0].identity != third[0].identity
+    assert [each[0].message for each in (first, second, third)] == [*said]
+
+
 @pytest.mark.parametrize("code", sorted({*NO_EVENT, "never-heard-of"}))
 def test_a_condition_without_a_reason_is_not_told(code: str) -> None:
     assert found(conditions=(condition(code),)) == []

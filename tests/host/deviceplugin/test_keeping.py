@@ -220,6 +220,12 @@ def test_its_end_leaves_no_socket_and_no_healthy_card(folder: Path, kept: Kept) 
         eventually(lambda: not running.healthy(RESOURCE))
 
 
+def test_a_long_resource_has_a_short_socket_of_its_own() -> None:
+    names = {socket_name(f"{'a' * 200}.example.com/{name}") for name in ("gpu", "gpv")}
+    assert len(names) == 2
+    assert all(len(f"/host/var/lib/kubelet/device-plugins/{name}") < 108 for name in names)
+
+
 def test_the_socket_s_name_is_of_the_resource_and_is_no_path() -> None:
     assert socket_name("aliyun.com/gpu") == "numa-agent-aliyun.com_gpu.sock"
     assert "/" not in socket_name("a/../b")

@@ -1,6 +1,7 @@
 """The gRPC server against grpcio's client, and against what isn't one."""
 
 import os
+import resource
 import socket
 import threading
 import time
@@ -13,7 +14,7 @@ import grpc
 import pytest
 from h2.config import H2Configuration
 from h2.connection import H2Connection
-from h2.events import ResponseReceived, StreamReset, TrailersReceived
+from h2.events import DataReceived, ResponseReceived, StreamReset, TrailersReceived
 
 from numa_agent.core.errors import SourceError
 from numa_agent.core.gpu_plugin import Handing
@@ -260,6 +261,27 @@ def test_a_caller_whose_window_is_shut_gets_the_rest_when_it_opens(
         assert b"GPU-1" in b"".join(e.data for e in found if hasattr(e, "data"))
 
 
+def test_what_changed_while_a_window_was_shut_is_told_when_it_opens(
+    path: Path, cards: Cards, server: Server
+) -> None:
+    """Nothing else need happen for it."""
+    raw = Raw(path)
+    with closing(raw.socket):
+        raw.http.update_settings({4: 10})  # SETTINGS_INITIAL_WINDOW_SIZE
+        raw.headers(1, WATCH)
+        raw.http.send_data(1, framed(b""), end_stream=True)
+        raw.send()
+        raw.answer()
+        cards.ail(1, "gone")
+        server.wake()
+        time.sleep(0.1)
+        raw.http.increment_flow_control_window(10_000, 1)
+        raw.send()
+        found = b""
+        while b"Unhealthy" not in found:
+            found += b"".join(e.data for e in raw.events(DataReceived))
+
+
 @pytest.mark.parametrize(
     "garbage", [b"GET / HTTP/1.1\r\n\r\n", os.urandom(1000), b"\0" * 5000, b"PRI * HTTP/2.0\r\n"]
 )
@@ -299,6 +321,107 @@ def _answers(channel: grpc.Channel) -> bool:
         return bool(call(channel, ALLOCATE, allocate("GPU-1")))
     except grpc.RpcError:
         return False
+
+
+def followed(path: Path) -> Raw:
+    """A caller that follows the list."""
+    raw = Raw(path)
+    raw.headers(1, WATCH)
+    raw.http.send_data(1, framed(b""), end_stream=True)
+    raw.send()
+    raw.answer()
+    return raw
+
+
+def test_callers_that_go_in_the_moment_of_a_change_end_nobody(
+    path: Path, cards: Cards, server: Server, channel: grpc.Channel, monkeypatch: Any
+) -> None:
+    """The change and their end are seen in one look at all who wait."""
+    died: list[object] = []
+    monkeypatch.setattr(threading, "excepthook", died.append)
+    busy, gone = threading.Event(), threading.Event()
+    grant = cards.grant
+
+    def slow(ids: Any) -> Any:
+        busy.set()
+        gone.wait(5)
+        return grant(ids)
+
+    crowd = [followed(path) for _ in range(6)]
+    monkeypatch.setattr(cards, "grant", slow)
+    caller = threading.Thread(target=call, args=(channel, ALLOCATE, allocate("GPU-1")))
+    caller.start()
+    assert busy.wait(5)
+    cards.ail(0, "the change")
+    server.wake()
+    for raw in crowd:
+        raw.socket.close()
+    gone.set()
+    caller.join(10)
+    assert call(channel, ALLOCATE, allocate("GPU-1"))
+    assert died == []
+
+
+def test_callers_that_follow_nothing_make_room_for_kubelet(path: Path) -> None:
+    crowd = []
+    try:
+        for _ in range(MOST_PEERS):
+            crowd.append(Raw(path))
+            # Until it is taken in.
+            crowd[-1].socket.recv(65536)
+        with (
+            closing(followed(path).socket),
+            closing(followed(path).socket),
+            grpc.insecure_channel(f"unix:{path}") as channel,
+        ):
+            eventually(lambda: _answers(channel))
+    finally:
+        for raw in crowd:
+            raw.socket.close()
+
+
+def test_a_server_that_has_ended_writes_into_nobody_s_file(
+    path: Path, server: Server, tmp_path: Path
+) -> None:
+    """Its bell's number is the next file's that is opened: a cpuset's, say."""
+    server.close()
+    opened = [(tmp_path / f"{number}").open("wb") for number in range(50)]
+    for _ in range(3):
+        server.wake()
+    for each in opened:
+        each.close()
+    assert [each.name for each in opened if Path(each.name).stat().st_size] == []
+
+
+def test_without_a_file_to_spare_it_waits_at_its_ease(path: Path, server: Server) -> None:
+    assert server.there
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    with closing(socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)) as waiting:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (waiting.fileno() + 1, hard))
+        try:
+            before = time.process_time()
+            waiting.connect(str(path))
+            time.sleep(0.5)
+            spent = time.process_time() - before
+        finally:
+            resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+        assert spent < 0.2
+        waiting.settimeout(10)
+        assert waiting.recv(65536)
+
+
+def test_a_fault_of_ours_costs_that_call_alone(
+    cards: Cards, channel: grpc.Channel, monkeypatch: Any
+) -> None:
+    def broken(_: object) -> Any:
+        raise RuntimeError("a bug")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(cards, "grant", broken)
+        found = refused(channel, ALLOCATE, allocate("GPU-1"))
+        assert found.code() is grpc.StatusCode.INTERNAL
+        assert "a bug" in found.details()
+    assert call(channel, ALLOCATE, allocate("GPU-1"))
 
 
 def test_many_threads_call_at_once(path: Path) -> None:

@@ -104,6 +104,17 @@ NUMA_MAP = (
 
 FRAGMENTATION = (
     graph(
+        "Slots",
+        "How many more pods of each shape would get all that they ask for of one NUMA node.",
+        {"{{node}} {{shape}}": f"sum by ({_BY}, shape) (numa_agent_slots{{$SEL}})"},
+    ),
+    graph(
+        "Slots lost to fragmentation",
+        "The share of the slots that there would be if all that is free were on one NUMA node.",
+        {"{{node}} {{shape}}": f"max by ({_BY}, shape) (numa_agent_fragmentation{{$SEL}})"},
+        unit="percentunit",
+    ),
+    graph(
         "Fragmentation of free CPUs",
         "The share of a node's free CPUs that lies outside its freest NUMA node: 0 where one NUMA"
         " node has them all.",
