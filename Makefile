@@ -60,6 +60,9 @@ bench: $(READY) ## Compare discovery with lstopo and lscpu, time big maps, weigh
 	$(BIN)/python -m benchmarks.podresources
 	$(BIN)/python -m benchmarks.binding
 	$(BIN)/python -m benchmarks.serving
+	$(BIN)/python -m benchmarks.assigner
+	$(BIN)/python -m benchmarks.packing
+	$(BIN)/python -m benchmarks.deviceplugin
 	$(BIN)/python -m benchmarks.daemon --idle 120
 
 image: $(READY) ## Build the container image, without a registry too (ARCH=arm64, BASE=IMAGE)

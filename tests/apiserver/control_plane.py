@@ -29,7 +29,14 @@ PROGRAMS = {
     "etcd": "go.etcd.io/etcd/server/v3",
     "kube-apiserver": "k8s.io/kubernetes/cmd/kube-apiserver",
 }
+NODE_PROGRAMS = {
+    name: f"k8s.io/kubernetes/cmd/{name}"
+    for name in ("kube-controller-manager", "kube-scheduler", "kubectl", "kubelet")
+}
+"""What a cluster with a node takes besides: tests/e2e has one."""
+
 COMMANDS = ("go", "openssl", "setpriv")
+CURVE = ("-pkeyopt", "ec_paramgen_curve:prime256v1")
 
 BUILD_SECONDS = 1800
 READY_SECONDS = 90
@@ -58,13 +65,13 @@ def missing() -> str | None:
     return f"a real API server needs Go {wanted}, installed is: {installed.strip() or 'unknown'}"
 
 
-def build() -> Path:
-    """Return the folder that holds every one of PROGRAMS, after building those not there yet."""
+def build(programs: Mapping[str, str] = PROGRAMS) -> Path:
+    """Return the folder that holds every one of `programs`, after building those not there yet."""
     version = _in_go_mod(r"^\s*k8s\.io/kubernetes (v\S+)")
     state = b"".join((TOOLS / name).read_bytes() for name in ("go.mod", "go.sum"))
     folder = CACHE / f"{version}-{hashlib.sha256(state).hexdigest()[:8]}"
     folder.mkdir(parents=True, exist_ok=True)
-    for name, package in PROGRAMS.items():
+    for name, package in programs.items():
         if not (folder / name).exists():
             _build(package, folder / name, version)
     return folder
@@ -298,18 +305,11 @@ class ControlPlane:
             self._wait_for(path)
 
     def _write_identity(self) -> None:
-        """Write keys, the server's certificate (its own CA), tokens and kubeconfigs."""
+        """Write keys, the server's certificate, tokens and kubeconfigs."""
         self._etcd_port, self._peer_port, self._port = _free_ports(3)
         self.url = f"https://127.0.0.1:{self._port}"
-        self.ca_file = self._folder / "server.crt"
-        curve = ["-pkeyopt", "ec_paramgen_curve:prime256v1"]
-        self._openssl(
-            *("req", "-x509", "-nodes", "-newkey", "ec", *curve, "-days", "2"),
-            *("-keyout", "server.key", "-out", "server.crt", "-subj", "/CN=kube-apiserver"),
-            *("-addext", "subjectAltName=IP:127.0.0.1,DNS:localhost"),
-            *("-addext", "keyUsage=critical,digitalSignature,keyCertSign"),
-        )
-        self._openssl("genpkey", "-algorithm", "EC", *curve, "-out", "sa.key")
+        self.ca_file = self._write_certificates()
+        self._openssl("genpkey", "-algorithm", "EC", *CURVE, "-out", "sa.key")
         self._openssl("pkey", "-in", "sa.key", "-pubout", "-out", "sa.pub")
         self._token, stranger = secrets.token_hex(16), secrets.token_hex(16)
         users = f'{self._token},admin,1,"system:masters"\n{stranger},stranger,2\n'
@@ -317,6 +317,16 @@ class ControlPlane:
         self.kubeconfig = self.kubeconfig_for("admin", self._token)
         self.stranger_kubeconfig = self.kubeconfig_for("stranger", stranger)
         self._tls = ssl.create_default_context(cafile=self.ca_file)
+
+    def _write_certificates(self) -> Path:
+        """Write server.crt and server.key; return the authority's file: here itself."""
+        self._openssl(
+            *("req", "-x509", "-nodes", "-newkey", "ec", *CURVE, "-days", "2"),
+            *("-keyout", "server.key", "-out", "server.crt", "-subj", "/CN=kube-apiserver"),
+            *("-addext", "subjectAltName=IP:127.0.0.1,DNS:localhost"),
+            *("-addext", "keyUsage=critical,digitalSignature,keyCertSign"),
+        )
+        return self._folder / "server.crt"
 
     def _audited(self) -> list[str]:
         """Return the audit log once it has come to a request of our own.
@@ -367,11 +377,15 @@ class ControlPlane:
             *("--service-account-key-file", "sa.pub"),
             *("--service-account-signing-key-file", "sa.key"),
             *("--token-auth-file", "tokens.csv", "--authorization-mode", "Node,RBAC"),
-            # No controller makes ServiceAccounts here, so pods must do without one.
-            *("--disable-admission-plugins", "ServiceAccount"),
             *("--audit-policy-file", "audit-policy.yaml", "--audit-log-path", "audit.log"),
             *("--service-cluster-ip-range", "10.0.0.0/24", "--endpoint-reconciler-type", "none"),
+            *self._server_arguments(),
         )
+
+    def _server_arguments(self) -> Sequence[str]:
+        """What else the API server is told."""
+        # No controller makes ServiceAccounts here, so pods must do without one.
+        return ("--disable-admission-plugins", "ServiceAccount")
 
     def _start(self, program: str, *arguments: str) -> None:
         """Start one program that dies with this process, even when this one is killed."""

@@ -1,0 +1,225 @@
+"""Everything that scenarios run on, from nothing, and what a failed one leaves."""
+
+import fcntl
+import json
+import os
+import shutil
+import time
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager, suppress
+from pathlib import Path
+from typing import Self
+
+from numa_agent import __version__
+from tests.apiserver.control_plane import NODE_PROGRAMS, PROGRAMS, build
+from tests.e2e import kernel
+from tests.e2e.cluster import CONFIG, NAMESPACE, Cluster, condition
+from tests.e2e.control_plane import ControlPlane
+from tests.e2e.guest import Guest, GuestHungError, free_address
+from tests.e2e.images import AGENT, Build
+from tests.e2e.kubelet import Policy
+from tests.e2e.node_files import MACHINE
+from tests.vm.guest import CHECKOUT
+from tests.vm.machine import Machine
+
+CACHE = CHECKOUT / ".cache"
+RUNS = CACHE / "e2e" / "runs"
+KEEP_RUNS = 3
+
+OBJECTS = (
+    "pods,nodes,events,daemonsets,configmaps,serviceaccounts,"
+    "noderesourcetopologies,validatingadmissionpolicies"
+)
+
+
+class Bench:
+    """A control plane, a guest and the agent on it, while the `with` block does.
+
+    `overlay` is one of manifests/overlays, `policy` kubelet's.
+    `seconds` has how long each phase took, `folder` the logs: it stays, and of older runs'
+    folders KEEP_RUNS do. `reboots` counts the guests that hung. A node that needs more than
+    a machine and its policy has a class of its own, with `prepare`.
+    """
+
+    cluster: Cluster
+
+    def __init__(
+        self,
+        overlay: str = "kube-scheduler",
+        policy: Policy = "none",
+        machine: Machine = MACHINE,
+    ) -> None:
+        self.seconds: dict[str, float] = {}
+        self.reboots = 0
+        self.failed: list[Path] = []
+        self.folder = RUNS / f"{time.strftime('%Y%m%dT%H%M%S')}-{os.getpid()}"
+        self._overlay = overlay
+        self._policy = policy
+        self._machine = machine
+        self._ends = ExitStack()
+
+    def __enter__(self) -> Self:
+        self._lock()
+        self.folder.mkdir(parents=True)
+        for old in sorted(RUNS.iterdir())[:-KEEP_RUNS]:
+            shutil.rmtree(old, ignore_errors=True)
+        try:
+            self._start()
+        except BaseException:
+            self.leave_evidence("setup")
+            self._ends.close()
+            raise
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        with self.phase("end"):
+            self._ends.close()
+
+    def _lock(self) -> None:
+        """Keep a second run off this checkout's cache; the lock ends with this process."""
+        RUNS.mkdir(parents=True, exist_ok=True)
+        held = self._ends.enter_context((CACHE / "e2e" / "lock").open("w"))
+        try:
+            fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError as error:
+            raise RuntimeError("another run of these scenarios is on in this checkout") from error
+
+    @contextmanager
+    def phase(self, name: str) -> Iterator[None]:
+        """Time a block and keep the figure under that name."""
+        began = time.monotonic()
+        try:
+            yield
+        finally:
+            while name in self.seconds:
+                name += " again"
+            self.seconds[name] = round(time.monotonic() - began, 1)
+
+    def _start(self) -> None:
+        with self.phase("programs and kernel"):
+            programs = build({**PROGRAMS, **NODE_PROGRAMS})
+            booted = kernel.ready(CACHE)
+        self._image = Build(CACHE / "e2e")
+        self._ends.callback(self._image.stop)
+        name = free_address()
+        with self.phase("control plane"):
+            plane = self._ends.enter_context(ControlPlane(programs, [name]))
+        guest = Guest(
+            name=name,
+            folder=self.folder / "guest",
+            kernel=booted,
+            plane=plane,
+            programs=programs,
+            policy=self._policy,
+            machine=self._machine,
+        )
+        self.cluster = Cluster(plane, programs, [guest])
+        try:
+            self._bring_up()
+        except GuestHungError:
+            self.boot_again()
+
+    def _bring_up(self) -> None:
+        """Boot the guest and bring the agent onto it; twice does no harm."""
+        cluster, guest = self.cluster, self.cluster.node
+        self._ends.callback(guest.stop)
+        with self.phase("boot"):
+            self._since = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
+            guest.boot()
+            self._boot = guest.read("/proc/sys/kernel/random/boot_id")
+        with self.phase("agent's image"):
+            archive = self._image.archive()
+        with self.phase("image imported"):
+            cluster.until("kubelet started", (guest.share / "kubelet.log").exists)
+            if not guest.archives:
+                shutil.copy(archive, guest.share / "agent.tar")
+                guest.run("ctr -n k8s.io images import /run/share/agent.tar", seconds=150)
+                # From now on it has the image when it boots, as a node has on its disk.
+                guest.archives = (archive,)
+        with self.phase("node ready"):
+            cluster.until("the node is ready", self._node_is_ready)
+        with self.phase("agent ready"):
+            self.prepare()
+            self._deploy()
+            cluster.until("the agent is ready", self._agent_is_ready, seconds=180)
+
+    def boot_again(self) -> None:
+        """Boot a guest that hung once more; GuestHungError if that was done already."""
+        if self.reboots:
+            raise GuestHungError("a guest hung for the second time")
+        self.reboots += 1
+        self.cluster.clean(force=True)
+        self.reboot("hung-guest")
+
+    def reboot(self, name: str) -> None:
+        """Switch the guest off and boot it anew, with empty disks; its logs stay in `name`."""
+        guest = self.cluster.node
+        guest.stop()
+        guest.folder.rename(self.folder / name)
+        self._bring_up()
+
+    def _node_is_ready(self) -> bool:
+        """Whether the node is, since this boot: until it is back, the old status stays."""
+        node = self.cluster.find(f"/api/v1/nodes/{self.cluster.node.name}") or {}
+        told = node.get("status", {}).get("nodeInfo", {}).get("bootID")
+        return told == self._boot and condition(node, "Ready") == "True"
+
+    def _agent_is_ready(self) -> bool:
+        """Whether the agent is, in a container of this boot."""
+        cluster = self.cluster
+        return self._node_is_ready() and any(
+            cluster.ready(name, NAMESPACE) and cluster.started(name, NAMESPACE) >= self._since
+            for name in cluster.agents()
+        )
+
+    def prepare(self) -> None:
+        """Bring onto the node that is ready what else a user has there before the agent comes."""
+
+    def _deploy(self) -> None:
+        """As docs/install.md says: the definition, then an overlay that names the image."""
+        own = self.folder / "own"
+        own.mkdir(exist_ok=True)
+        base = CHECKOUT / "manifests" / "overlays" / self._overlay
+        content = {
+            "apiVersion": "kustomize.config.k8s.io/v1beta1",
+            "kind": "Kustomization",
+            "resources": [os.path.relpath(base, own)],
+            "images": [{"name": "numa-agent", "newName": AGENT, "newTag": __version__}],
+        }
+        (own / "kustomization.yaml").write_text(json.dumps(content))
+        self.cluster.kubectl("apply", "-f", str(CHECKOUT / "manifests" / "crd"))
+        self.cluster.kubectl("apply", "-k", str(own))
+
+    def leave_evidence(self, name: str) -> None:
+        """Keep in a folder of that name what tells why a scenario failed.
+
+        The guest's console, the daemons' logs, the agent's, the recorded machine and our objects.
+        """
+        target = self.folder / "failed" / name
+        target.mkdir(parents=True, exist_ok=True)
+        self.failed.append(target)
+        if not hasattr(self, "cluster"):
+            return
+        cluster = self.cluster
+        for log in [*cluster.node.logs, *cluster.plane.logs]:
+            with suppress(OSError):
+                shutil.copy(log, target)
+        selector = ("-l", "app.kubernetes.io/name=numa-agent", "--prefix", "--tail=-1")
+        record = ("record", "-", *CONFIG)
+        questions = {
+            "agent.log": ("logs", "-n", NAMESPACE, *selector),
+            "agent-before-its-restart.log": ("logs", "--previous", "-n", NAMESPACE, *selector),
+            "objects.yaml": ("get", OBJECTS, "-A", "-o", "yaml"),
+        }
+        for file, words in questions.items():
+            self._keep(target / file, *words)
+        with suppress(AssertionError):
+            agent = ("exec", "-n", NAMESPACE, cluster.agent, "--", "numa-agent")
+            self._keep(target / "node.tar.gz", *agent, *record)
+
+    def _keep(self, file: Path, *words: str) -> None:
+        """What kubectl says, or why it doesn't. One that hangs must not hide the failure."""
+        try:
+            file.write_bytes(self.cluster.kubectl_bytes(*words, check=False))
+        except (AssertionError, GuestHungError) as error:
+            file.write_text(str(error))

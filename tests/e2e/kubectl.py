@@ -1,0 +1,63 @@
+"""kubectl, as a user has it."""
+
+import json
+import subprocess
+from collections.abc import Sequence
+from pathlib import Path
+
+from tests.e2e.control_plane import ControlPlane
+from tests.e2e.guest import Guest
+
+
+class KubectlError(AssertionError):
+    """kubectl failed; the message has what it said."""
+
+
+class Kubectl:
+    """kubectl with an admin's rights in a cluster of these guests."""
+
+    def __init__(self, plane: ControlPlane, programs: Path, guests: Sequence[Guest]) -> None:
+        self.plane = plane
+        self.guests = tuple(guests)
+        self.node = guests[0]
+        self._kubectl = [str(programs / "kubectl"), "--kubeconfig", str(plane.kubeconfig)]
+        self._applied: list[tuple[str, str]] = []
+
+    def kubectl(
+        self, *words: str, data: object = None, seconds: float = 60, check: bool = True
+    ) -> str:
+        """What kubectl says to its standard output; `data` is JSON for its input."""
+        return self.kubectl_bytes(*words, data=data, seconds=seconds, check=check).decode()
+
+    def kubectl_bytes(
+        self, *words: str, data: object = None, seconds: float = 60, check: bool = True
+    ) -> bytes:
+        """The same, undecoded."""
+        text = b"" if data is None else json.dumps(data).encode()
+        try:
+            done = subprocess.run(
+                [*self._kubectl, *words], input=text, capture_output=True, timeout=seconds
+            )
+        except subprocess.TimeoutExpired as error:
+            self.check_alive()
+            raise KubectlError(f"kubectl {' '.join(words)}: not done in {seconds} s") from error
+        if check and done.returncode:
+            said = (done.stdout + done.stderr).decode(errors="replace")
+            raise KubectlError(f"kubectl {' '.join(words)}: {done.returncode}: {said}")
+        return done.stdout
+
+    def start(self, *words: str, log: Path) -> subprocess.Popen[bytes]:
+        """kubectl that goes on, such as port-forward; whoever starts it ends it."""
+        guard = ("setpriv", "--pdeathsig", "KILL")
+        with log.open("wb") as said:
+            return subprocess.Popen(
+                [*guard, *self._kubectl, *words],
+                stdin=subprocess.DEVNULL,
+                stdout=said,
+                stderr=said,
+            )
+
+    def check_alive(self) -> None:
+        """GuestHungError unless every guest goes on."""
+        for guest in self.guests:
+            guest.check_alive()

@@ -1,0 +1,103 @@
+"""What the scenarios stand on: a guest that hangs isn't a product that fails."""
+
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+from threading import Timer
+from types import SimpleNamespace
+from typing import Any, cast
+
+import pytest
+
+from tests.e2e import conftest
+from tests.e2e.guest import Guest, GuestHungError, free_address
+from tests.e2e.kernel import Kernel
+
+
+@pytest.fixture
+def process() -> Iterator[subprocess.Popen[bytes]]:
+    """Stands in for QEMU's."""
+    with subprocess.Popen(["sleep", "60"]) as running:
+        yield running
+        running.kill()
+
+
+@pytest.fixture
+def guest(tmp_path: Path, process: subprocess.Popen[bytes]) -> Guest:
+    """A guest that was last heard of at second 7."""
+    made = Guest(
+        name="127.0.0.1",
+        folder=tmp_path,
+        kernel=Kernel(image=tmp_path, initramfs=tmp_path),
+        plane=cast("Any", None),
+        programs=tmp_path,
+        hung_seconds=0.5,
+        _qemu=process,
+    )
+    made.share.mkdir()
+    (made.share / "beat").write_text("7")
+    (made.folder / "console").write_text("rcu: INFO: rcu_preempt detected stalls")
+    return made
+
+
+def test_a_guest_that_is_silent_hangs_and_its_console_is_shown(guest: Guest) -> None:
+    with pytest.raises(GuestHungError, match=r"last heard of at 7\n.*detected stalls"):
+        guest.check_alive()
+
+
+def test_a_guest_that_goes_on_is_well_however_slow_its_product(guest: Guest) -> None:
+    beat = Timer(0.1, (guest.share / "beat").write_text, ["8"])
+    beat.start()
+    guest.check_alive()
+    beat.join()
+
+
+def test_a_guest_whose_qemu_has_ended_hangs_at_once(
+    guest: Guest, process: subprocess.Popen[bytes]
+) -> None:
+    guest.hung_seconds = 60
+    process.kill()
+    process.wait(10)
+    with pytest.raises(GuestHungError):
+        guest.check_alive()
+
+
+class Scenario:
+    """A scenario whose guest hangs `times` times, and a bench that counts its boots."""
+
+    def __init__(self, times: int) -> None:
+        self.runs = self.boots = 0
+        self._times = times
+        stash = {conftest.BENCH: self}
+        self.item = SimpleNamespace(
+            config=SimpleNamespace(stash=stash),
+            get_closest_marker=lambda _: True,
+            obj=self.run,
+            funcargs={},
+            _fixtureinfo=SimpleNamespace(argnames=()),
+        )
+
+    def boot_again(self) -> None:
+        self.boots += 1
+
+    def run(self) -> None:
+        self.runs += 1
+        if self.runs <= self._times:
+            raise GuestHungError
+
+
+def test_a_scenario_whose_guest_hangs_is_run_once_more() -> None:
+    scenario = Scenario(times=1)
+    assert conftest.pytest_pyfunc_call(cast("Any", scenario.item))
+    assert (scenario.runs, scenario.boots) == (2, 1)
+
+
+def test_a_scenario_whose_guest_hangs_twice_fails() -> None:
+    scenario = Scenario(times=2)
+    with pytest.raises(GuestHungError):
+        conftest.pytest_pyfunc_call(cast("Any", scenario.item))
+    assert (scenario.runs, scenario.boots) == (2, 1)
+
+
+def test_guests_have_addresses_of_the_loopback_network() -> None:
+    assert free_address().startswith("127.")
