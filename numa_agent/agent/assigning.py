@@ -5,23 +5,20 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Protocol
 
-from numa_agent.agent.sources import Readings, accounts_of
-from numa_agent.core.accounting import NodeAccount
+from numa_agent.agent.situations import situation
+from numa_agent.agent.sources import Readings
 from numa_agent.core.assigner import (
     Kept,
     Mode,
     Outcome,
     Setting,
-    Situation,
     decide,
     may_ask,
     room_left,
 )
-from numa_agent.core.assignment import Assignment
 from numa_agent.core.conditions import Condition
-from numa_agent.core.cpusets import Inputs, Options, claimed
+from numa_agent.core.cpusets import Inputs, Options
 from numa_agent.core.errors import SourceError
-from numa_agent.core.holding import Holders
 from numa_agent.core.pods import Pod
 
 _NODE = "assigner"
@@ -95,7 +92,7 @@ class Assigning:
         if self._last is None:
             return {}
         kept = self.kept
-        room = room_left(_situation(*self._last, kept), kept)
+        room = room_left(situation(*self._last, kept), kept)
         return {node.id: len(node.free) for node in room.nodes}
 
     def gone(self, pods: Sequence[Pod]) -> tuple[Pod, ...]:
@@ -128,14 +125,14 @@ class Assigning:
             self._kept = {}
             return inputs, tuple(troubles)
         kept = self._inherited(inputs.pods)
-        situation = replace(
-            _situation(now, inputs, options, kept),
+        found = replace(
+            situation(now, inputs, options, kept),
             known=known,
             now=self._time(),
             lost=lost,
             ending=ending,
         )
-        outcome = decide(situation, self.setting, kept)
+        outcome = decide(found, self.setting, kept)
         self._waiting, self.unplaced = outcome.waiting, outcome.unplaced
         there = {pod.uid: pod for pod in (*self.gone(inputs.pods), *inputs.pods)}
         self._pods = {uid: there[uid] for uid in outcome.kept if uid in there}
@@ -186,50 +183,3 @@ class Assigning:
 
     def _say(self, code: str, message: str, troubles: list[Condition]) -> None:
         troubles.append(Condition(code=code, subject=_NODE, message=message))
-
-
-def _situation(
-    now: Readings, inputs: Inputs, options: Options, kept: Mapping[str, Kept]
-) -> Situation:
-    theirs, alone = claimed(inputs, options)
-    return Situation(
-        inputs=inputs,
-        theirs=theirs,
-        alone=alone,
-        accounts=_once(now, inputs, kept),
-        holders=_holders(now),
-        known={},
-        now=0.0,
-        labels=now.node.values[0].labels if now.node.values else {},
-        settled=_settled(now),
-        told=not now.pods.values[0].left_out,
-        silent=None if now.granted.fresh else now.granted.age_seconds,
-    )
-
-
-def _settled(now: Readings) -> bool:
-    """Whether what kubelet and the API server say is of now: nothing is decided by old answers."""
-    return now.pods.fresh and now.cpu_state.fresh and bool(now.node.values)
-
-
-def _holders(now: Readings) -> Holders:
-    granted = now.granted
-    known = granted.values[0] if granted.fresh and granted.values else None
-    return Holders(now.topology, known, granted.error or "this machine has no podresources API")
-
-
-def _once(
-    now: Readings, inputs: Inputs, kept: Mapping[str, Kept]
-) -> Callable[[], Sequence[NodeAccount]]:
-    """The accounts, made when they are first wanted."""
-    made: list[Sequence[NodeAccount]] = []
-
-    def accounts() -> Sequence[NodeAccount]:
-        if not made:
-            said = inputs.decisions.items()
-            theirs = {uid: each.cpus for uid, each in said if isinstance(each, Assignment)}
-            ours = {uid: each.cpus for uid, each in kept.items()}
-            made.append(accounts_of(now, ours | theirs, partly=True))
-        return made[0]
-
-    return accounts

@@ -1,6 +1,6 @@
 """What the assigner would start from as a pass finds a machine, for what only asks."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from numa_agent.agent.binding import Planned
@@ -8,7 +8,7 @@ from numa_agent.agent.sources import Readings, accounts_of
 from numa_agent.core.accounting import NodeAccount
 from numa_agent.core.assigner import Kept, Situation
 from numa_agent.core.assignment import Assignment
-from numa_agent.core.cpusets import Inputs, claimed
+from numa_agent.core.cpusets import Inputs, Options, claimed
 from numa_agent.core.grants import PodResources
 from numa_agent.core.holding import Holders
 from numa_agent.core.shape import Shape
@@ -32,21 +32,41 @@ class Standing:
 def standing(now: Readings, planned: Planned, kept: Mapping[str, Kept]) -> Standing:
     """What a pass found and planned, with what this agent keeps of its own decisions."""
     inputs = _without_ours(planned.inputs)
-    theirs, alone = claimed(inputs, planned.options)
-    accounts = _accounts(now, inputs, kept)
     granted = now.granted.values[0] if now.granted.fresh and now.granted.values else None
-    why = now.granted.error or "this machine has no podresources API"
-    situation = Situation(
+    found = situation(now, inputs, planned.options, kept, partly=False)
+    return Standing(situation=found, kept=kept, granted=granted)
+
+
+def situation(
+    now: Readings,
+    inputs: Inputs,
+    options: Options,
+    kept: Mapping[str, Kept],
+    *,
+    partly: bool = True,
+) -> Situation:
+    """What deciding starts from in a pass, by others' decisions and those that are `kept`.
+
+    `partly` takes accounts without what a source never told.
+    """
+    theirs, alone = claimed(inputs, options)
+    granted = now.granted
+    known = granted.values[0] if granted.fresh and granted.values else None
+    why = granted.error or "this machine has no podresources API"
+    return Situation(
         inputs=inputs,
         theirs=theirs,
         alone=alone,
-        accounts=lambda: accounts,
-        holders=Holders(now.topology, granted, why),
+        accounts=_once(now, inputs, kept, partly=partly),
+        holders=Holders(now.topology, known, why),
         known={},
         now=0.0,
         labels=now.node.values[0].labels if now.node.values else {},
+        # Nothing is decided by old answers.
+        settled=now.pods.fresh and now.cpu_state.fresh and bool(now.node.values),
+        told=not now.pods.values[0].left_out,
+        silent=None if granted.fresh else granted.age_seconds,
     )
-    return Standing(situation=situation, kept=kept, granted=granted)
 
 
 def _without_ours(inputs: Inputs) -> Inputs:
@@ -57,7 +77,18 @@ def _without_ours(inputs: Inputs) -> Inputs:
     return replace(inputs, own={}, decisions=decisions)
 
 
-def _accounts(now: Readings, inputs: Inputs, kept: Mapping[str, Kept]) -> tuple[NodeAccount, ...]:
-    said = inputs.decisions.items()
-    theirs = {uid: each.cpus for uid, each in said if isinstance(each, Assignment)}
-    return accounts_of(now, {uid: each.cpus for uid, each in kept.items()} | theirs)
+def _once(
+    now: Readings, inputs: Inputs, kept: Mapping[str, Kept], *, partly: bool
+) -> Callable[[], Sequence[NodeAccount]]:
+    """The accounts, made when they are first wanted."""
+    made: list[Sequence[NodeAccount]] = []
+
+    def accounts() -> Sequence[NodeAccount]:
+        if not made:
+            said = inputs.decisions.items()
+            theirs = {uid: each.cpus for uid, each in said if isinstance(each, Assignment)}
+            ours = {uid: each.cpus for uid, each in kept.items()}
+            made.append(accounts_of(now, ours | theirs, partly=partly))
+        return made[0]
+
+    return accounts

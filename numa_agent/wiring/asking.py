@@ -9,6 +9,9 @@ from numa_agent.core.errors import SourceError
 
 T = TypeVar("T")
 
+AGAIN_SECONDS = 10.0
+"""Between two questions for what is known to be out of date: kubelet tells its Node so often."""
+
 
 class _Question(Generic[T]):
     """One call in a thread of its own, which ends with the process at the latest."""
@@ -81,7 +84,8 @@ class Patient(Generic[T]):
 class Seldom(Generic[T]):
     """Reads a source that changes seldom, and keeps its answer for `seconds` to half as much more.
 
-    By chance, so that the nodes of a cluster don't ask in step. A failure is asked again at once.
+    By chance, so that the nodes of a cluster don't ask in step. A failure is asked again at once,
+    and after AGAIN_SECONDS an answer that is out of date, as `outdated` knows from elsewhere.
     """
 
     def __init__(
@@ -91,18 +95,25 @@ class Seldom(Generic[T]):
         seconds: float,
         random: Callable[[], float],
         clock: Callable[[], float] = time.monotonic,
+        outdated: Callable[[T], bool] = lambda _: False,
     ) -> None:
         self._read = read
         self._seconds = seconds
         self._random = random
         self._clock = clock
+        self._outdated = outdated
         self._kept: tuple[T, float] | None = None
+        self._again_at = 0.0
 
     def __call__(self) -> T:
         """The answer. Raises whatever the read raises."""
         now = self._clock()
-        if self._kept is None or now >= self._kept[1]:
+        if self._kept is None or now >= self._kept[1] or self._is_old(self._kept[0], now):
             self._kept = None
             value = self._read()
             self._kept = value, now + self._seconds * (1 + self._random() / 2)
+            self._again_at = now + AGAIN_SECONDS
         return self._kept[0]
+
+    def _is_old(self, value: T, now: float) -> bool:
+        return now >= self._again_at and self._outdated(value)

@@ -1,6 +1,7 @@
 """What a pass reads: of a recorded machine from its folder, of a live one where it is."""
 
 import random
+from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
@@ -9,6 +10,7 @@ from numa_agent.agent import Kept, NodeSources
 from numa_agent.config import PODRESOURCES_SOCKET, Config, ConfigError, read_overrides
 from numa_agent.core.documents import Document
 from numa_agent.core.errors import SourceError
+from numa_agent.core.grants import PodResources
 from numa_agent.core.kubelet_config import parse_settings
 from numa_agent.core.node import Node, parse_node
 from numa_agent.core.podresources import parse_pod_resources
@@ -78,20 +80,35 @@ def sources(
             configz=configz,
             granted=granted,
         )
-    return _of_files(
+    found = _of_files(
         config,
         patient(ask, PATIENCE),
-        node=_seldom("node", node),
+        node=_seldom("node", node, lambda known: _differs(known, found.granted.last)),
         pods=watched.pods,
         configz=_seldom("kubelet's configz", configz),
         # Of an older answer nobody knows which pods it counts.
         granted=Patient("podresources", granted, seconds=PATIENCE),
     )
+    return found
 
 
-def _seldom(name: str, read: Callable[[], T]) -> Callable[[], T]:
+def _seldom(
+    name: str, read: Callable[[], T], outdated: Callable[[T], bool] = lambda _: False
+) -> Callable[[], T]:
     patient = Patient(name, read, seconds=PATIENCE, late=True)
-    return Seldom(patient, seconds=NODE_SECONDS, random=random.random)
+    return Seldom(patient, seconds=NODE_SECONDS, random=random.random, outdated=outdated)
+
+
+def _differs(node: Node, granted: tuple[PodResources | None, ...]) -> bool:
+    """Whether kubelet has another number of a device than the Node, which it tells a while later.
+
+    After a device plugin's start, say, or that of an agent that offers cards itself.
+    """
+    offer = granted[0].offer if granted and granted[0] is not None else None
+    units = Counter[str]()
+    for device in () if offer is None else offer.devices:
+        units[device.resource] += len(device.ids)
+    return any(node.allocatable.get(name, 0) != count for name, count in units.items())
 
 
 def node_name(config: Config) -> str:

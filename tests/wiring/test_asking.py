@@ -6,7 +6,7 @@ from threading import Event
 import pytest
 
 from numa_agent.core.errors import SourceError
-from numa_agent.wiring.asking import Patient, Seldom
+from numa_agent.wiring.asking import AGAIN_SECONDS, Patient, Seldom
 
 SECONDS = 0.05
 
@@ -97,3 +97,34 @@ def test_what_changes_seldom_is_asked_seldom_and_a_failure_again_at_once() -> No
     assert seldom() == 1
     now[0] = 375.0
     assert seldom() == 2
+
+
+def test_what_is_known_to_be_out_of_date_is_asked_anew_a_little_later() -> None:
+    now = [0.0]
+    asked: list[float] = []
+    new = [2]
+
+    def read() -> int:
+        asked.append(now[0])
+        return len(asked)
+
+    seldom = Seldom(
+        read,
+        seconds=300,
+        random=lambda: 0.0,
+        clock=lambda: now[0],
+        outdated=lambda known: known < new[0],
+    )
+    assert seldom() == 1
+    now[0] = AGAIN_SECONDS - 0.1
+    assert seldom() == 1
+    now[0] = AGAIN_SECONDS
+    assert seldom() == 2
+    now[0] = 299.0
+    assert seldom() == 2
+    new[0] = 9
+    # One that stays so isn't asked all the time.
+    for second in range(300, 330):
+        now[0] = float(second)
+        seldom()
+    assert asked == [0.0, 10.0, 300.0, 310.0, 320.0]
