@@ -33,7 +33,7 @@ test-vm-all: $(READY) ## Run the tests on real kernels with every kernel that De
 e2e: $(READY) ## Run the scenarios on a whole cluster with a real node: docs/e2e.md
 	@tools/debian.sh "the scenarios boot a node, build the image, scrape metrics" \
 	  qemu-system-x86_64=qemu-system-x86 busybox=busybox-static depmod=kmod cpio=cpio zstd=zstd \
-	  openssl=openssl setpriv=util-linux containerd=containerd runc=runc crun=crun \
+	  openssl=openssl setpriv=util-linux containerd=containerd runc=runc crun=crun gcc=gcc \
 	  /usr/lib/cni/ptp=containernetworking-plugins prometheus=prometheus \
 	  buildah=buildah mmdebstrap=mmdebstrap
 	$(BIN)/pytest tests/e2e

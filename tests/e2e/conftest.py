@@ -18,6 +18,9 @@ from tests.vm.kernel import SEARCH_PATH, missing_packages
 HERE = Path(__file__).parent
 TEST_SECONDS = 600
 BENCH = pytest.StashKey[Bench]()
+"""The one that is up."""
+EVERY = pytest.StashKey[list[Bench]]()
+"""All of this run, in their order."""
 
 COMMANDS = {"containerd": "containerd", "ctr": "containerd", "runc": "runc", "crun": "crun"}
 
@@ -58,6 +61,7 @@ def bench(request: pytest.FixtureRequest) -> Iterator[Bench]:
         pytest.skip(f"a whole node needs {', '.join(filter(None, reasons))}")
     made: Bench = getattr(request, "param", Bench)()
     request.config.stash[BENCH] = made
+    request.config.stash.setdefault(EVERY, []).append(made)
     with made:
         yield made
 
@@ -114,12 +118,10 @@ def pytest_terminal_summary(
     terminalreporter: pytest.TerminalReporter, config: pytest.Config
 ) -> None:
     """Say how long each phase took, and where to look after a failure."""
-    made = config.stash.get(BENCH, None)
-    if made is None:
-        return
-    terminalreporter.section("the whole node")
-    for phase, seconds in made.seconds.items():
-        terminalreporter.line(f"{seconds:7.1f} s  {phase}")
-    terminalreporter.line(f"guests that hung and were booted once more: {made.reboots}")
-    for folder in made.failed:
-        terminalreporter.line(f"logs, objects and the recorded machine: {folder}")
+    for made in config.stash.get(EVERY, []):
+        terminalreporter.section("the whole node")
+        for phase, seconds in made.seconds.items():
+            terminalreporter.line(f"{seconds:7.1f} s  {phase}")
+        terminalreporter.line(f"guests that hung and were booted once more: {made.reboots}")
+        for folder in made.failed:
+            terminalreporter.line(f"logs, objects and the recorded machine: {folder}")

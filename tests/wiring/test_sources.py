@@ -1,0 +1,46 @@
+"""The Node is read anew when kubelet has devices that it doesn't tell of yet."""
+
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any, cast
+
+import pytest
+
+from numa_agent.config import PODRESOURCES_SOCKET, Config
+from numa_agent.wiring import asking
+from numa_agent.wiring.sources import sources
+from tests.podresources.servers import kubelet
+
+
+def test_cards_that_kubelet_has_just_got_are_soon_told_of_by_the_node(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As at each start of a device plugin: kubelet's Node says 0, or nothing, for some seconds."""
+    monkeypatch.setattr(asking, "AGAIN_SECONDS", 0.0)
+    socket = tmp_path / PODRESOURCES_SOCKET.lstrip("/")
+    socket.parent.mkdir(parents=True)
+    counts = [None, "0", "2", "1", "1", "1"]
+    asked: list[str | None] = []
+
+    def node(name: str) -> dict[str, Any]:
+        asked.append(counts[len(asked)])
+        told = {} if asked[-1] is None else {"example.com/card": asked[-1]}
+        return {"metadata": {"name": name}, "status": {"allocatable": {"cpu": "4", **told}}}
+
+    config = Config(host_root=tmp_path, live_root=tmp_path, node_name="n", kubeconfig=None)
+    edge = cast("Any", SimpleNamespace(node=node, pods=None))
+    found = sources(config, lambda _: None, edge, edge)
+
+    def pass_() -> int | None:
+        found.granted.read()
+        return found.node.read().values[0].allocatable.get("example.com/card")
+
+    devices = [
+        {"resourceName": "example.com/card", "deviceIds": [id_]} for id_ in ("first", "second")
+    ]
+    with kubelet(socket, {"list": {}, "allocatable": {"devices": devices}}):
+        # As many as kubelet has: it isn't asked any more.
+        assert [pass_() for _ in range(5)] == [None, 0, 2, 2, 2]
+    with kubelet(socket, {"list": {}, "allocatable": {"devices": devices[:1]}}):
+        assert [pass_() for _ in range(3)] == [1, 1, 1]
+    assert asked == [None, "0", "2", "1"]
