@@ -18,6 +18,7 @@ from numa_agent.core.cpusets.values import Inputs, Mems, Options
 from numa_agent.core.pods import Pod
 
 NOT_SET = "mems-not-set"
+_NO_NEED = "it has neither a limit nor a request for memory"
 
 
 class Memory:
@@ -92,6 +93,8 @@ class Memory:
         if self._when is Mems.WITH_CPUS:
             if groups.version is Version.V2 and not every:
                 return "only some of its containers have any, and the pod's directory is for all"
+            if not _need(pod):
+                return _NO_NEED
             if groups.version is Version.V2 and has_run(pod, groups):
                 return "it runs already, and its pages would move (mems: migrate allows that)"
             if groups.version is Version.V1 and not _as_made(groups, nodes):
@@ -113,7 +116,7 @@ class Memory:
         """Why the nodes can't hold what the pod may use; what they can is then set aside."""
         need = _need(pod)
         if not need:
-            return "it has neither a limit nor a request for memory"
+            return _NO_NEED
         for node, promised in self._promised.pop(pod.uid, {}).items():
             self._free[node] = (self._free[node] or 0) + promised
         free = [self._free.get(node) for node in sorted(nodes)]
