@@ -20,8 +20,12 @@ def _wait_for_the_end(over: threading.Event) -> None:
 def main() -> None:
     """Listen, and tell each change."""
 
+    speaking = threading.Lock()
+
     def say(kind: str, what: object) -> None:
-        print(json.dumps([kind, what]), flush=True)
+        # Several threads speak: a line and its end are two writes.
+        with speaking:
+            print(json.dumps([kind, what]), flush=True)
 
     events = NvmlEvents(
         Path(sys.argv[1]),
