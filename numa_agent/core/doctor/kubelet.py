@@ -27,8 +27,8 @@ STATIC_ON_V1 = Rule(
 NOBODY_PINS = Rule(
     code="kubelet-pins-nothing",
     weight=Weight.NOTE,
-    costs="Guaranteed pods have CPUs of their own by an annotation alone: an assignment, or one that"
-    " asks this agent (docs/assigner.md)",
+    costs="Guaranteed pods have CPUs of their own by an annotation alone: an assignment, or one"
+    " that asks this agent (docs/assigner.md)",
     source=_CPU_MANAGER,
 )
 SPREADING = Rule(
