@@ -6,44 +6,43 @@ python -m tests.gpu_plugin.listening LIBRARY, with FAKE_NVML_FILE; it ends when 
 import json
 import sys
 import threading
-import time
 from pathlib import Path
+from typing import Any
 
 from numa_agent.host.deviceplugin import NvmlEvents
 
+_SPEAKING = threading.Lock()
 
-def _wait_for_the_end(over: threading.Event) -> None:
-    sys.stdin.read()
-    over.set()
+
+def say(kind: str, what: object) -> None:
+    """Print one line. Several threads speak: a line and its end are two writes."""
+    with _SPEAKING:
+        print(json.dumps([kind, what]), flush=True)
+
+
+class Telling(NvmlEvents):
+    """Says each trouble when it comes and goes: who looks now and then misses a short one."""
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        before = self.__dict__.get(name)
+        super().__setattr__(name, value)
+        if name == "_trouble" and value != before:
+            say("trouble", value or "")
 
 
 def main() -> None:
-    """Listen, and tell each change."""
-
-    speaking = threading.Lock()
-
-    def say(kind: str, what: object) -> None:
-        # Several threads speak: a line and its end are two writes.
-        with speaking:
-            print(json.dumps([kind, what]), flush=True)
-
-    events = NvmlEvents(
+    """Listen until stdin ends, and tell each change."""
+    events = Telling(
         Path(sys.argv[1]),
         lambda xid: say("xid", [xid.card, xid.number]),
         lambda advice: say("advice", dict(advice)),
         first_pause=0.1,
+        longest_pause=0.2,  # else the wait grows as long again as a busy computer kept the test
         advice_seconds=3600.0,
         again_seconds=0.5,
     )
-    over = threading.Event()
-    threading.Thread(target=_wait_for_the_end, args=(over,), daemon=True).start()
     events.start()
-    said = ""
-    while not over.is_set():
-        if (events.trouble or "") != said:
-            said = events.trouble or ""
-            say("trouble", said)
-        time.sleep(0.01)
+    sys.stdin.read()
     events.close()
 
 

@@ -9,9 +9,13 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from tests.gpu_plugin.node import EVENTS, Node
 from tests.nvml.library import CODES, write
 from tests.recorded import ROOT
+
+pytestmark = pytest.mark.timeout(60)
 
 
 class Listener:
@@ -24,6 +28,7 @@ class Listener:
         """The next line of one of these kinds."""
         assert self._process.stdout is not None
         for line in self._process.stdout:
+            print(line, end="")  # shown where the test fails
             kind, what = json.loads(line)
             if kind in kinds:
                 return kind, what

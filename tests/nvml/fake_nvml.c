@@ -18,6 +18,7 @@
  * are missing, as they are from a library that is older than they are.
  */
 #define _GNU_SOURCE
+#include <fcntl.h>
 #include <pthread.h>
 #include <sched.h>
 #include <stdarg.h>
@@ -83,13 +84,12 @@ static struct answer parse(char *line)
     return answer;
 }
 
-static char *slurp(const char *path, off_t size)
+/* The text of the file that a descriptor is of, which is never written again once it is there. */
+static char *slurp(int file, off_t size)
 {
     char *text = calloc(1, (size_t)size + 1);
-    FILE *file = fopen(path, "r");
-    if (file == NULL || fread(text, 1, (size_t)size, file) != (size_t)size)
+    if (read(file, text, (size_t)size) != size)
         abort();
-    fclose(file);
     return text;
 }
 
@@ -98,14 +98,19 @@ static void refresh_locked(void)
 {
     struct stat now;
     const char *path = getenv("FAKE_NVML_FILE");
-    if (path == NULL || stat(path, &now) != 0)
+    /* Opened first: between a look at a path and a read of it, another file may take its place. */
+    int file = path ? open(path, O_RDONLY | O_CLOEXEC) : -1;
+    if (file < 0 || fstat(file, &now) != 0)
         abort();
     if (table && now.st_ino == known.st_ino && now.st_size == known.st_size
         && now.st_mtim.tv_sec == known.st_mtim.tv_sec
-        && now.st_mtim.tv_nsec == known.st_mtim.tv_nsec)
+        && now.st_mtim.tv_nsec == known.st_mtim.tv_nsec) {
+        close(file);
         return;
+    }
     known = now;
-    char *content = slurp(path, now.st_size);
+    char *content = slurp(file, now.st_size);
+    close(file);
     size_t count = 0;
     for (const char *end = content; *end; end++)
         count += *end == '\n';

@@ -49,6 +49,7 @@ class NvmlEvents:
         advised: Advised,
         *,
         first_pause: float = _FIRST_PAUSE,
+        longest_pause: float = _LONGEST_PAUSE,
         advice_seconds: float = _ADVICE_SECONDS,
         again_seconds: float = _AGAIN_SECONDS,
     ) -> None:
@@ -62,6 +63,7 @@ class NvmlEvents:
         self._heard = heard
         self._advised = advised
         self._first_pause = first_pause
+        self._longest_pause = longest_pause
         self._advice_seconds = advice_seconds
         self._again_seconds = again_seconds
         self._over = threading.Event()
@@ -96,7 +98,7 @@ class NvmlEvents:
             except CallError as error:
                 failures += 1
                 self._trouble = f"NVML's events aren't heard: {error}; they are asked for again"
-                pause = doubled(self._first_pause, _LONGEST_PAUSE, failures, 1.0)
+                pause = doubled(self._first_pause, self._longest_pause, failures, 1.0)
                 self._alive_at = time.monotonic() + pause
                 self._over.wait(pause)
 
