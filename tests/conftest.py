@@ -1,6 +1,16 @@
-"""What pytest can be asked for besides its own options."""
+"""What pytest can be asked for besides its own options, and how properties are tried."""
 
 import pytest
+from hypothesis import HealthCheck, settings
+
+# A busy computer is no fault of what is tested: no example has a deadline, and none is drawn too
+# slowly. Each run tries the same examples, so that a red one has its reason in what was changed.
+settings.register_profile(
+    "steady", deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow]
+)
+# Others each time: --hypothesis-profile=chance.
+settings.register_profile("chance", settings.get_profile("steady"), derandomize=False)
+settings.load_profile("steady")
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

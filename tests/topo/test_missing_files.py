@@ -124,7 +124,7 @@ def test_one_file_less_never_yields_another_node(machine: Copy) -> None:
     derandomize=True,
     deadline=None,
     max_examples=12,
-    suppress_health_check=[HealthCheck.function_scoped_fixture],
+    suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture],
 )
 @given(data=st.data())
 def test_many_files_less_never_yield_another_node(machine: Copy, data: st.DataObject) -> None:
