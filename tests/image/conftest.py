@@ -3,6 +3,7 @@
 import io
 import json
 import os
+import resource
 import shutil
 import subprocess
 import tarfile
@@ -17,7 +18,7 @@ from tools.image.archive import layers, unpacked
 from tools.image.tree import Tree
 
 HERE = Path(__file__).parents[2]
-_BUILD_SECONDS = 280
+_BUILD_SECONDS = 1200
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +53,8 @@ class Builder:
 
 @dataclass(frozen=True, slots=True)
 class Image:
-    """The built image: its archive, its unpacked root and what the build printed and took."""
+    """The built image: its archive, its unpacked root, what the build printed, and the CPU's
+    seconds that it took."""
 
     archive: Path
     root: Path
@@ -99,14 +101,20 @@ def builder(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Builder]:
 
 @pytest.fixture(scope="session")
 def image(builder: Builder) -> Image:
-    began = time.monotonic()
+    began = _children()
     archive, printed = builder.build("first")
-    seconds = time.monotonic() - began
+    seconds = _children() - began
     root = builder.folder / "bundle" / "rootfs"
     for layer in layers(archive):
         with tarfile.open(fileobj=io.BytesIO(unpacked(layer))) as tar:
             tar.extractall(root, filter="fully_trusted")
     return Image(archive, root, printed, seconds)
+
+
+def _children() -> float:
+    """The seconds that processes took which were begun here and have ended."""
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime
 
 
 @pytest.fixture(scope="session")

@@ -29,6 +29,9 @@ export SOURCE_DATE_EPOCH
 # Works for root in a container too, where runc can't make namespaces.
 export BUILDAH_ISOLATION="${BUILDAH_ISOLATION:-chroot}"
 mkdir -p "$out" "$cache"
+# Two builds may be on at once: what they share is fetched by one of them.
+exec 9>"$cache/lock"
+flock 9
 
 base_of() {  # base_of ARCH: make the base image from Debian's packages, once a day
     tar=$cache/base-$suite-$1.tar
@@ -62,6 +65,7 @@ else
         --volume "$wheels:/wheels:ro" \
         --build-arg PIP_NO_INDEX=1 --build-arg PIP_FIND_LINKS=/wheels
 fi
+flock -u 9
 $buildah build --quiet --file Containerfile --platform "linux/$arch" --timestamp "$SOURCE_DATE_EPOCH" \
     --build-arg SOURCE_DATE_EPOCH="$SOURCE_DATE_EPOCH" --build-arg VERSION="$version" \
     --build-arg REVISION="$(git rev-parse HEAD 2>/dev/null || true)" --tag "$tag" "$@" . >&2
