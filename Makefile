@@ -20,8 +20,9 @@ demo: $(READY) ## Run the whole loop on a recorded 8-GPU machine: no root, no cl
 test: $(READY) ## Run every test, those on a real kernel and a real API server included
 	@tools/debian.sh "the tests boot machines, start containers, scrape metrics, build the image" \
 	  qemu-system-x86_64=qemu-system-x86 busybox=busybox-static depmod=kmod cpio=cpio zstd=zstd \
-	  openssl=openssl setpriv=util-linux crun=crun runc=runc faketime=faketime \
-	  promtool=prometheus prometheus=prometheus buildah=buildah mmdebstrap=mmdebstrap
+	  openssl=openssl setpriv=util-linux crun=crun runc=runc faketime=faketime gcc=gcc \
+	  promtool=prometheus prometheus=prometheus buildah=buildah mmdebstrap=mmdebstrap \
+	  containerd=containerd /usr/lib/cni/ptp=containernetworking-plugins
 	@tools/test.sh $(BIN)/pytest
 
 test-vm-all: $(READY) ## Run the tests on real kernels with every kernel that Debian has: 5.10, 6.1, 6.12

@@ -26,12 +26,13 @@ COMMANDS = {"containerd": "containerd", "ctr": "containerd", "runc": "runc", "cr
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Leave the scenarios out unless they are asked for: by `-m e2e` or by their path.
+    """Leave the scenarios out unless they are asked for: by `-m e2e`, `-m smoke` or by their path.
 
     Each gets the time that it takes to run twice, with the guest booted anew between.
     """
     named = [Path(each.split("::")[0]).resolve() for each in config.args]
-    if "e2e" in config.option.markexpr or any(HERE in (path, *path.parents) for path in named):
+    marked = any(mark in config.option.markexpr for mark in ("e2e", "smoke"))
+    if marked or any(HERE in (path, *path.parents) for path in named):
         for item in items:
             if item.get_closest_marker("e2e") and not item.get_closest_marker("timeout"):
                 item.add_marker(pytest.mark.timeout(TEST_SECONDS, func_only=True))

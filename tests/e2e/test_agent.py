@@ -5,7 +5,7 @@ import pytest
 from tests.e2e.bench import Bench
 from tests.e2e.cluster import NAMESPACE, TOPOLOGIES, Cluster
 
-pytestmark = pytest.mark.e2e
+pytestmark = [pytest.mark.e2e, pytest.mark.smoke]
 
 
 def test_the_agent_is_ready_without_privilege(cluster: Cluster) -> None:

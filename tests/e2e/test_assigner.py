@@ -15,6 +15,7 @@ ASKS = {
 }
 
 
+@pytest.mark.smoke
 def test_a_pod_that_asks_gets_cpus_of_one_node_by_the_plain_scheduler(cluster: Cluster) -> None:
     before = cluster.available()
     cluster.apply(pod("asks", container(cpu="2", guaranteed=True), annotations=ASKS))

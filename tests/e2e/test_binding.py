@@ -8,6 +8,7 @@ from tests.e2e.pods import LOOK, assigned, container, pod
 pytestmark = pytest.mark.e2e
 
 
+@pytest.mark.smoke
 def test_a_pod_is_born_inside_its_cpus_and_memory_node(cluster: Cluster) -> None:
     before = cluster.available()
     cluster.apply(pod("born", annotations=assigned("6-7", mems="1")))
