@@ -185,7 +185,7 @@ class Moves:
 
     def write(self, step: Step) -> None:
         self.started.release()
-        assert self.go.acquire(timeout=10)
+        assert self.go.acquire(timeout=30)
         self.ended.release()
         if self.fails:
             raise SourceError("no room there")
@@ -217,7 +217,7 @@ def finish(mover: Mover, moves: Moves, count: int = 1) -> None:
     """Let so many moves end, and wait until the mover knows."""
     for _ in range(count):
         moves.go.release()
-        assert moves.ended.acquire(timeout=10)
+        assert moves.ended.acquire(timeout=30)
     for _ in range(1000):
         if not mover.asked():
             return
@@ -262,10 +262,10 @@ def test_a_move_that_fails_or_is_given_up_is_no_drift_later(mover: Mover, moves:
     for _ in range(12):
         assert passed(found, mover, MOVE, after) == []
         finish(mover, moves)
-        assert moves.started.acquire(timeout=10)
+        assert moves.started.acquire(timeout=30)
     assert found.drift.counts == {}
     mover.want([(_step("kubepods/other", "0-1", "0", "mems"),)])
-    assert moves.started.acquire(timeout=10)
+    assert moves.started.acquire(timeout=30)
     for _ in range(12):
         # Another pod's lasts, and these never begin.
         assert passed(found, mover, MOVE, after) == []
@@ -287,7 +287,7 @@ def test_a_pass_in_which_nothing_may_be_bound_begins_no_move(mover: Mover, moves
     """kubelet's state isn't known: whose memory it is isn't either."""
     others = [_step(f"{path(1)}{n}", "0-1", "0", "mems") for n in range(3)]
     mover.want([(MOVE,), *((each,) for each in others)])
-    assert moves.started.acquire(timeout=10)
+    assert moves.started.acquire(timeout=30)
     sources = NodeSources(
         topology=lambda: TWO_NODES,
         node=Kept("node", lambda: Node(name="n1", uid="u1")),

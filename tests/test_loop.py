@@ -206,7 +206,7 @@ def test_sigterm_ends_it_within_a_second(tmp_path: Path) -> None:
         assert process.stdout is not None
         assert process.stdout.readline().startswith("published: NodeResourceTopology single-node")
         process.send_signal(signal.SIGTERM)
-        assert process.wait(timeout=5) == 0
+        assert process.wait(timeout=10) == 0
     finally:
         process.kill()
         process.wait()

@@ -11,7 +11,7 @@ from numa_agent.core.cpusets import Step
 from numa_agent.core.errors import GoneError, SourceError
 from numa_agent.core.report import Write
 
-SECONDS = 10.0
+SECONDS = 30.0
 
 
 def step(path: str, *nodes: int) -> Step:

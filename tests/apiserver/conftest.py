@@ -14,7 +14,7 @@ from tests.apiserver.control_plane import ControlPlane
 
 CRD = Path(__file__).parents[2] / "manifests" / "crd" / "noderesourcetopologies.yaml"
 DEVICES = Path(__file__).with_name("devices.yaml")
-TEST_SECONDS = 60
+TEST_SECONDS = 180
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

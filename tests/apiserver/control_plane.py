@@ -12,7 +12,6 @@ import os
 import re
 import secrets
 import shutil
-import socket
 import ssl
 import subprocess
 import tempfile
@@ -22,6 +21,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Self
+
+from tests.ports import free_port
 
 TOOLS = Path(__file__).with_name("tools")
 CACHE = Path(__file__).parents[2] / ".cache" / "apiserver"
@@ -39,7 +40,7 @@ COMMANDS = ("go", "openssl", "setpriv")
 CURVE = ("-pkeyopt", "ec_paramgen_curve:prime256v1")
 
 BUILD_SECONDS = 1800
-READY_SECONDS = 90
+READY_SECONDS = 180
 STOP_SECONDS = 2
 LOG_LINES = 30
 
@@ -115,15 +116,6 @@ def _numbers(version: str) -> tuple[int, ...]:
 
 def _tail(log: str) -> str:
     return "\n".join(log.splitlines()[-LOG_LINES:])
-
-
-def _free_ports(count: int) -> list[int]:
-    """Return distinct loopback ports that nobody listens on now."""
-    with contextlib.ExitStack() as stack:
-        sockets = [stack.enter_context(socket.socket()) for _ in range(count)]
-        for each in sockets:
-            each.bind(("127.0.0.1", 0))
-        return [each.getsockname()[1] for each in sockets]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -249,7 +241,7 @@ class ControlPlane:
 
     def _etcd(self, path: str, body: Mapping[str, object]) -> dict[str, Any]:
         """Ask etcd through its JSON gateway."""
-        connection = http.client.HTTPConnection("127.0.0.1", self._etcd_port, timeout=10)
+        connection = http.client.HTTPConnection("127.0.0.1", self._etcd_port, timeout=30)
         with contextlib.closing(connection):
             connection.request("POST", f"/v3/{path}", json.dumps(body))
             answer = connection.getresponse()
@@ -306,7 +298,7 @@ class ControlPlane:
 
     def _write_identity(self) -> None:
         """Write keys, the server's certificate, tokens and kubeconfigs."""
-        self._etcd_port, self._peer_port, self._port = _free_ports(3)
+        self._etcd_port, self._peer_port, self._port = (free_port() for _ in range(3))
         self.url = f"https://127.0.0.1:{self._port}"
         self.ca_file = self._write_certificates()
         self._openssl("genpkey", "-algorithm", "EC", *CURVE, "-out", "sa.key")
@@ -335,7 +327,7 @@ class ControlPlane:
         """
         mark = secrets.token_hex(8)
         self._request("GET", f"/api/v1/namespaces/default/configmaps/{mark}")
-        deadline = time.monotonic() + 10
+        deadline = time.monotonic() + 60
         while time.monotonic() < deadline:
             log = self._audit_log.read_text()
             if mark in log and log.endswith("\n"):
@@ -436,7 +428,7 @@ class ControlPlane:
     ) -> tuple[int, str]:
         """Send one request as the admin and return HTTP status and text."""
         connection = http.client.HTTPSConnection(
-            "127.0.0.1", self._port, timeout=10, context=self._tls
+            "127.0.0.1", self._port, timeout=30, context=self._tls
         )
         headers = {"Authorization": f"Bearer {self._token}", "Content-Type": content_type}
         with contextlib.closing(connection):

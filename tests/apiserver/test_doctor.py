@@ -82,11 +82,11 @@ def agent(plane: ControlPlane, name: str, *lacking: str) -> Path:
 def settle(kubeconfig: Path, right: Right) -> None:
     """Wait until the server knows of a right that was given."""
     with closing(inspector(kubeconfig)) as asked:
-        for _ in range(100):
+        for _ in range(600):
             if asked.may(right):
                 return
             time.sleep(0.1)
-    raise AssertionError(f"{right.label} isn't given after 10 s")
+    raise AssertionError(f"{right.label} isn't given after a minute")
 
 
 def doctor(

@@ -266,7 +266,7 @@ def test_a_pod_whose_name_is_another_s_now_is_not_evicted_and_holds_nothing_up(
     clock.seconds += 30
     began = time.monotonic()
     assert marker.send_due() == 1
-    assert time.monotonic() - began < 5
+    assert time.monotonic() - began < 8
     assert now(control_plane, new)["metadata"]["uid"] == new["metadata"]["uid"]
     assert marker.troubles() == ()
 

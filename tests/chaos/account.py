@@ -113,7 +113,7 @@ class Account:
         where = urlsplit(self._plane.url)
         tls = ssl.create_default_context(cafile=self._plane.ca_file)
         connection = http.client.HTTPSConnection(
-            str(where.hostname), where.port, timeout=10, context=tls
+            str(where.hostname), where.port, timeout=30, context=tls
         )
         connection.putrequest(verb, "/api/v1/namespaces/default/events")
         authorization = {"Authorization": f"Bearer {self.token.read_text()}"}

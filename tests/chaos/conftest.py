@@ -19,7 +19,7 @@ from tests.chaos.node import Node, Nodes
 
 __all__ = ["crd", "programs"]
 
-TEST_SECONDS = 60
+TEST_SECONDS = 240
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

@@ -4,7 +4,6 @@ import http.client
 import json
 import os
 import signal
-import socket
 import subprocess
 import sys
 import time
@@ -13,7 +12,14 @@ from contextlib import closing
 from pathlib import Path
 from typing import Any
 
-SECONDS = 15.0
+SECONDS = 45.0
+"""No test waits longer for what must come: a busy computer takes its time."""
+AT_ONCE = 3.0
+"""What follows an event comes within this; what waits for the next pass mostly doesn't."""
+MEANWHILE = 1.0
+"""So long is looked whether something comes that mustn't."""
+ENDS_SECONDS = 5.0
+"""Half a second, and what a busy computer adds; none of what it may be waiting for is over."""
 
 Page = tuple[int, str]
 """Status and text of a page; (0, why) where there was none."""
@@ -26,12 +32,6 @@ def eventually(what: Callable[[], object], seconds: float = SECONDS) -> float:
         assert time.monotonic() < began + seconds, f"not within {seconds} s"
         time.sleep(0.01)
     return time.monotonic() - began
-
-
-def free_port() -> int:
-    with socket.create_server(("127.0.0.1", 0)) as listener:
-        port: int = listener.getsockname()[1]
-        return port
 
 
 class Settings:
@@ -101,7 +101,7 @@ class Daemon:
 
     def page(self, path: str) -> Page:
         """Ask one of its pages."""
-        connection = http.client.HTTPConnection("127.0.0.1", self._port, timeout=5)
+        connection = http.client.HTTPConnection("127.0.0.1", self._port, timeout=SECONDS)
         with closing(connection):
             try:
                 connection.request("GET", path)

@@ -13,7 +13,7 @@ from tests.apiserver.proxy import Proxy, proxied
 from tests.chaos.account import Account
 from tests.chaos.node import Nodes
 
-RESULT_SECONDS = 60.0
+RESULT_SECONDS = 200.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -13,9 +13,10 @@ from numa_agent.core.schedulers.koordinator import RESOURCE_STATUS
 from tests.apiserver.control_plane import ControlPlane
 from tests.apiserver.objects import MERGE, TOPOLOGIES
 from tests.apiserver.proxy import Proxy
-from tests.chaos.daemon import SECONDS, Daemon, Settings, eventually, free_port
+from tests.chaos.daemon import SECONDS, Daemon, Settings, eventually
 from tests.chaos.machine import RECORDED, Machine, container_id
 from tests.podresources.servers import kubelet
+from tests.ports import free_port
 
 Json = dict[str, Any]
 

@@ -10,15 +10,14 @@ import pytest
 
 from tests.apiserver.control_plane import ControlPlane
 from tests.apiserver.objects import DEFINITIONS, TOPOLOGIES, Json
-from tests.chaos.daemon import Daemon, eventually
+from tests.chaos.daemon import AT_ONCE, Daemon, eventually
 from tests.chaos.machine import ALL_CPUS, holds, settle
 from tests.chaos.node import FIRST, SECOND, Node
 
 pytestmark = pytest.mark.apiserver
 
 CRD_NAME = "noderesourcetopologies.topology.node.k8s.io"
-AT_ONCE = 1.0
-RECONNECTS = 30.0
+RECONNECTS = 60.0
 
 
 def back(plane: ControlPlane) -> None:

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.chaos.daemon import Daemon, eventually
+from tests.chaos.daemon import AT_ONCE, Daemon, eventually
 from tests.chaos.lengthy import Scene, lengthy
 from tests.chaos.machine import ALL_CPUS, holds, settle
 from tests.chaos.node import FIRST
@@ -18,7 +18,6 @@ from tests.chaos.test_life import taken
 pytestmark = pytest.mark.apiserver
 
 LIBRARY = next(Path("/usr/lib").glob("*/faketime/libfaketimeMT.so.1"), None)
-AT_ONCE = 1.0
 DAY = 86400.0
 STAMP = "numa_agent_last_pass_timestamp_seconds"
 

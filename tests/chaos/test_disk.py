@@ -7,15 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from tests.chaos.daemon import Daemon, eventually
+from tests.chaos.daemon import AT_ONCE, ENDS_SECONDS, Daemon, eventually
 from tests.chaos.machine import ALL_CPUS, holds, settle
 from tests.chaos.node import FIRST, SECOND, Node
 
 pytestmark = pytest.mark.apiserver
-
-AT_ONCE = 1.0
-SOON = 5.0
-"""A second where the computer has nothing else to do."""
 
 
 def mounting(script: str, *arguments: object) -> list[str]:
@@ -56,7 +52,7 @@ def test_a_log_on_a_full_disk_stops_nothing_and_is_told_where_people_probe(node:
     node.settings.change(topologyPolicy="strict")
     eventually(lambda: agent.page("/readyz")[0] == 503)
     agent.check_running()
-    assert agent.ends() < SOON
+    assert agent.ends() < ENDS_SECONDS
     assert agent.process.returncode == 0
 
 
@@ -91,7 +87,7 @@ def test_a_log_that_nobody_reads_any_more_stops_nothing(node: Node) -> None:
     late = node.machine.start(node.pod("b", SECOND))
     eventually(holds(late, SECOND), AT_ONCE)
     agent.check_running()
-    assert agent.ends() < SOON
+    assert agent.ends() < ENDS_SECONDS
     assert agent.process.returncode == 0
 
 

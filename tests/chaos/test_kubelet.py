@@ -4,13 +4,12 @@ import json
 
 import pytest
 
-from tests.chaos.daemon import Daemon, eventually
+from tests.chaos.daemon import AT_ONCE, MEANWHILE, Daemon, eventually
 from tests.chaos.machine import ALL_CPUS, KUBELET, NO_POLICY, holds, settle
 from tests.chaos.node import FIRST, SECOND, Node
 
 pytestmark = pytest.mark.apiserver
 
-AT_ONCE = 1.0
 NO_CPUS = "no CPU is given out: "
 
 # Equally long, so that each can follow the other in a plain file; together they are all CPUs.
@@ -54,7 +53,7 @@ def test_a_state_that_is_half_written_stops_binding_until_it_is_whole(
     settle(cpus, ALL_CPUS)
     late = node.machine.start(node.pod("b", SECOND))
     with pytest.raises(AssertionError):
-        eventually(lambda: late.read_text() != f"{ALL_CPUS}\n", AT_ONCE)
+        eventually(lambda: late.read_text() != f"{ALL_CPUS}\n", MEANWHILE)
     assert cpus.read_text() == f"{ALL_CPUS}\n"
     assert agent.page("/healthz")[0] == 200
     node.machine.state(NO_POLICY)
@@ -74,7 +73,7 @@ def test_a_state_that_is_gone_stops_binding_where_kubelet_may_be_giving_cpus_out
     eventually(lambda: agent.names(f"{NO_CPUS}kubelet's cpu_manager_state isn't there"))
     settle(cpus, ALL_CPUS)
     with pytest.raises(AssertionError):
-        eventually(lambda: cpus.read_text() != f"{ALL_CPUS}\n", AT_ONCE)
+        eventually(lambda: cpus.read_text() != f"{ALL_CPUS}\n", MEANWHILE)
     node.machine.state(NO_POLICY)
     eventually(holds(cpus, FIRST))
 
@@ -94,7 +93,7 @@ def test_cpus_that_kubelet_begins_to_give_out_are_left_to_it_and_the_overlap_is_
     kubelets = node.machine.start(given)
     settle(kubelets, OWN)
     with pytest.raises(AssertionError):
-        eventually(lambda: kubelets.read_text() != f"{OWN}\n", AT_ONCE)
+        eventually(lambda: kubelets.read_text() != f"{OWN}\n", MEANWHILE)
     assert f"belong to kubelet's CPU manager, for pod default/{node.name}-b" in agent.said()
     node.machine.state(NO_POLICY)
     eventually(lambda: (cpus.read_text(), kubelets.read_text()) == (f"{OWN}\n", f"{REST}\n"))

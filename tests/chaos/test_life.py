@@ -11,15 +11,12 @@ import pytest
 from tests.apiserver.control_plane import ControlPlane
 from tests.apiserver.objects import TOPOLOGIES
 from tests.apiserver.proxy import Proxy
-from tests.chaos.daemon import Daemon, eventually
+from tests.chaos.daemon import AT_ONCE, ENDS_SECONDS, Daemon, eventually
 from tests.chaos.machine import ALL_CPUS, holds, settle
 from tests.chaos.node import FIRST, SECOND, Node, Nodes, through
 from tests.podresources.servers import raw_server
 
 pytestmark = pytest.mark.apiserver
-
-ENDS_SECONDS = 1.0
-AT_ONCE = 1.0
 
 
 def test_it_is_ready_soon_after_its_start_with_the_pod_bound_and_the_object_published(
@@ -29,7 +26,6 @@ def test_it_is_ready_soon_after_its_start_with_the_pod_bound_and_the_object_publ
     agent = node.agent()
     seconds = eventually(agent.ready)
     print(f"ready after {seconds:.2f} s")
-    assert seconds < 5
     assert cpus.read_text() == f"{FIRST}\n"
     eventually(lambda: node.available() == ["110", "88"])
     assert agent.quiet()

@@ -5,7 +5,7 @@ import time
 import pytest
 
 from tests.apiserver.proxy import Proxy
-from tests.chaos.daemon import eventually
+from tests.chaos.daemon import AT_ONCE, eventually
 from tests.chaos.lengthy import Scene, lengthy
 from tests.chaos.machine import ALL_CPUS, holds, settle
 from tests.chaos.node import FIRST, SECOND, through
@@ -13,7 +13,6 @@ from tests.chaos.node import FIRST, SECOND, through
 pytestmark = pytest.mark.apiserver
 
 STALL_SECONDS = 20.0
-AT_ONCE = 1.0
 
 
 def lose(proxy: Proxy) -> None:

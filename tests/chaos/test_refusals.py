@@ -6,15 +6,14 @@ Each ends with the right state and nothing lost, and the agent says what happene
 import pytest
 
 from tests.chaos.account import RIGHTS
-from tests.chaos.daemon import eventually
+from tests.chaos.daemon import AT_ONCE, eventually
 from tests.chaos.lengthy import Scene, lengthy
 from tests.chaos.machine import ALL_CPUS, holds, settle
 from tests.chaos.node import FIRST, SECOND
 
 pytestmark = pytest.mark.apiserver
 
-AT_ONCE = 1.0
-RECONNECTS = 30.0
+RECONNECTS = 60.0
 MOST_ASKED = 8
 
 

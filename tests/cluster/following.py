@@ -22,7 +22,7 @@ QUICK = Patience(
 )
 
 
-def eventually(condition: Callable[[], bool], seconds: float = 10.0) -> None:
+def eventually(condition: Callable[[], bool], seconds: float = 30.0) -> None:
     """Wait until a condition holds."""
     deadline = time.monotonic() + seconds
     while not condition():
@@ -77,5 +77,5 @@ def following(
     finally:
         began = time.monotonic()
         watch.close()
-        assert time.monotonic() - began < 5
+        assert time.monotonic() - began < 10
         assert not any(each.name == "pod-watch" for each in threading.enumerate())

@@ -303,10 +303,10 @@ def test_a_server_that_is_away_keeps_nobody_busy_and_says_so(tmp_path: Path) -> 
         following(kubeconfig_of(server.url, tmp_path)) as agent,
     ):
         eventually(lambda: "said 500" in agent.fault())
-        tried = len(server.asked)
-        time.sleep(1)
+        tried, began = len(server.asked), time.monotonic()
+        eventually(lambda: len(server.asked) >= tried + 10)
         # The back-off is at its most, 0.1 s, half of it chance.
-        assert 8 <= len(server.asked) - tried <= 21
+        assert time.monotonic() - began > 9 * 0.05
         assert agent.fault()
 
 
@@ -363,7 +363,7 @@ def test_a_server_that_is_back_and_forgot_where_we_were_is_asked_at_once(tmp_pat
         began = time.monotonic()
         eventually(lambda: agent.knows("p2"))
         # Of 0.1 s doubled six times, half would be 3.2 s.
-        assert time.monotonic() - began < 2.5
+        assert time.monotonic() - began < 3
 
 
 @pytest.mark.parametrize("answer", [listing(3), listing(3, pod(7, 2))])

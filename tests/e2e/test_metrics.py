@@ -13,7 +13,7 @@ import pytest
 
 from tests.e2e.cluster import NAMESPACE, Cluster
 from tests.e2e.pods import assigned, pod
-from tests.monitoring.recording import free_address
+from tests.ports import free_address
 
 pytestmark = [
     pytest.mark.e2e,

@@ -97,7 +97,7 @@ class Process:
         """All that it printed."""
         return self.log.read_text()
 
-    def end(self, seconds: float = 5.0) -> int:
+    def end(self, seconds: float = 30.0) -> int:
         """Its exit code after SIGTERM."""
         self.process.send_signal(signal.SIGTERM)
         return self.process.wait(seconds)

@@ -9,6 +9,8 @@ from tests.gpu_plugin.node import Node, running
 from tests.host.deviceplugin.kubelet import envs, eventually, kubelet
 
 RESOURCE = "aliyun.com/gpu"
+ENDS_SECONDS = 10.0
+"""Half a second, and what a busy computer adds; the driver hangs for a minute."""
 OTHERS_PLUGIN = {
     "list": {},
     "allocatable": {"devices": [{"resourceName": "nvidia.com/gpu", "deviceIds": ["0", "1"]}]},
@@ -37,7 +39,7 @@ def test_a_pod_gets_cards_of_one_node_and_a_card_that_fails_is_given_to_nobody(
         assert {*known.devices[RESOURCE]} == {*node.ids}
         began = time.monotonic()
         assert process.end() == 0
-        assert time.monotonic() - began < 2
+        assert time.monotonic() - began < ENDS_SECONDS
         assert not [*node.plugins.glob("numa-agent-*")]
         eventually(lambda: not known.healthy(RESOURCE))
 
@@ -55,7 +57,7 @@ def test_a_driver_that_hangs_holds_up_neither_kubelet_nor_the_end(
             assert known.admit(RESOURCE, 2)[0] == node.ids[:2]
             began = time.monotonic()
             assert process.end() == 0
-            assert time.monotonic() - began < 2
+            assert time.monotonic() - began < ENDS_SECONDS
 
 
 def test_the_driver_s_wish_for_a_reset_takes_the_card_out_until_it_is_met(
@@ -74,7 +76,7 @@ def test_the_driver_s_wish_for_a_reset_takes_the_card_out_until_it_is_met(
 def test_beside_another_plugin_it_ends_and_says_what_to_do(node: Node, library: Path) -> None:
     with node.granting(OTHERS_PLUGIN), kubelet(node.plugins) as known:
         with running(node, library) as process:
-            assert process.process.wait(30) == 2
+            assert process.process.wait(60) == 2
         assert "nvidia.com/gpu is handed out on this node too" in process.said()
         assert "remove the other plugin from this node" in process.said()
         assert not known.registered
@@ -95,7 +97,7 @@ def test_a_second_one_is_refused(node: Node, library: Path) -> None:
     with node.granting(), kubelet(node.plugins) as known, running(node, library):
         eventually(lambda: len(known.healthy(RESOURCE)) == 8)
         with running(node, library) as second:
-            assert second.process.wait(30) == 2
+            assert second.process.wait(60) == 2
             assert "another numa-agent offers this node's cards" in second.said()
         assert len(known.healthy(RESOURCE)) == 8
 

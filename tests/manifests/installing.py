@@ -2,7 +2,6 @@
 
 import json
 import signal
-import socket
 import sys
 import time
 from collections.abc import Iterator, Mapping
@@ -17,9 +16,10 @@ from tests.apiserver.objects import TOPOLOGIES
 from tests.manifests.container import ACCOUNT_DIR, Container
 from tests.manifests.objects import NAMESPACE, Json, make_agent, named
 from tests.podresources.servers import kubelet
+from tests.ports import free_address
 from tests.recorded import machine
 
-READY_SECONDS = 60
+READY_SECONDS = 120
 AGENT = [sys.executable, "-m", "numa_agent"]
 HIDDEN = ("pods", "pki", "plugins", "plugins_registry", "device-plugins", "checkpoints")
 SECRETS = (
@@ -122,9 +122,7 @@ def install(
     """
     token = make_agent(plane, named(objects, "DaemonSet", "numa-agent"), node)
     account = {"token": token, "ca.crt": plane.ca_file.read_text(), "namespace": NAMESPACE}
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        address = f"127.0.0.1:{free.getsockname()[1]}"
+    address = free_address()
     config = box.files["config"]["config.yaml"]
     assert "metrics: 0.0.0.0:9316\n" in config
     files = {

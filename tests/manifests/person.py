@@ -15,7 +15,7 @@ from urllib.parse import urlsplit
 from tests.apiserver.control_plane import ControlPlane
 from tests.manifests.objects import Json
 
-SETTLE_SECONDS = 30
+SETTLE_SECONDS = 90
 
 
 @dataclass(frozen=True, slots=True)

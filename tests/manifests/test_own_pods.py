@@ -373,7 +373,7 @@ def test_an_eviction_is_by_uid_and_in_the_pods_own_time(place: Place, person: Pe
     ):
         answer = person.ask("POST", path, odd)
         assert (answer.status, "uid" in answer.said) == (403, True), answer
-    assert time.monotonic() - began < 5  # without the policy the server tries for ten seconds
+    assert time.monotonic() - began < 9  # without the policy the server tries for ten seconds
     assert place.annotations(item)
 
 

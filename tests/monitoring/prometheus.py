@@ -11,7 +11,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from tests.monitoring.recording import Agent, free_address
+from tests.monitoring.recording import Agent
+from tests.ports import free_address
 
 HOLD = re.compile(r"^ +for: \w+\n", re.MULTILINE)
 

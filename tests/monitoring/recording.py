@@ -1,7 +1,6 @@
 """Real agents as processes, and what they answer to scrapes, second by second."""
 
 import shutil
-import socket
 import ssl
 import subprocess
 import sys
@@ -12,9 +11,10 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from tests.ports import free_address
 from tests.recorded import machine
 
-START_SECONDS = 30.0
+START_SECONDS = 90.0
 
 
 def copy_of(name: str, folder: Path) -> Path:
@@ -78,13 +78,6 @@ class Agent:
         except subprocess.TimeoutExpired:
             self.process.kill()
             self.process.wait(10)
-
-
-def free_address() -> str:
-    """An address on loopback where nobody listens now."""
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        return f"127.0.0.1:{free.getsockname()[1]}"
 
 
 def _started(config: Path) -> subprocess.Popen[bytes]:

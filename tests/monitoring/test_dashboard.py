@@ -59,7 +59,7 @@ def asked(
 
 
 def _wait_for(asked: Prometheus, expr: str) -> None:
-    deadline = time.monotonic() + 30
+    deadline = time.monotonic() + 90
     while True:
         with suppress(OSError):
             if asked.query(expr):

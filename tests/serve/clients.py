@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from numa_agent.serve.server import Server
 
-SECONDS = 10.0
+SECONDS = 30.0
 """No test waits longer for its server."""
 
 

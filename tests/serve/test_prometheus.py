@@ -2,7 +2,6 @@
 
 import json
 import shutil
-import socket
 import subprocess
 import time
 import urllib.parse
@@ -22,6 +21,7 @@ from numa_agent.serve.certificates import Certificates
 from numa_agent.serve.server import Server
 from numa_agent.serve.serving import serve
 from tests.core.test_report import GOOD
+from tests.ports import free_port
 from tests.serve.reports import FULL
 from tests.serve.test_tls import make_pair
 
@@ -59,9 +59,7 @@ class Prometheus:
 @contextmanager
 def prometheus(folder: Path, scrape: dict[str, object]) -> Iterator[Prometheus]:
     """Scrapes every second until the block ends."""
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
+    port = free_port()
     settings = {
         "global": {"scrape_interval": "1s", "scrape_timeout": "1s"},
         "scrape_configs": [{"job_name": "numa-agent", **scrape}],

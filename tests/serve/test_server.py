@@ -25,7 +25,7 @@ Start = Callable[..., Server]
 
 
 def wait_until(so: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + 10
+    deadline = time.monotonic() + 30
     while not so():
         assert time.monotonic() < deadline
         time.sleep(0.01)
@@ -114,7 +114,7 @@ def test_a_client_that_says_nothing_is_sent_off_without_a_word(echo: Server) -> 
     started = time.monotonic()
     with connected(echo) as connection:
         assert rest(connection) == b""
-    assert 0.4 < time.monotonic() - started < 3
+    assert 0.4 < time.monotonic() - started < 10
 
 
 def test_a_client_that_drips_has_no_more_time_than_one_that_stops(echo: Server) -> None:
@@ -123,14 +123,14 @@ def test_a_client_that_drips_has_no_more_time_than_one_that_stops(echo: Server) 
         connection.sendall(b"GET / HTTP/1.1\r\n")
         answer = b""
         connection.settimeout(0.05)
-        while not answer and time.monotonic() - started < 10:
+        while not answer and time.monotonic() - started < 20:
             connection.sendall(b"x: y\r\n")
             try:
                 answer = connection.recv(1000)
             except TimeoutError:
                 continue
     assert status_of(answer) == 408
-    assert time.monotonic() - started < 3
+    assert time.monotonic() - started < 10
 
 
 def test_a_client_that_does_not_read_is_sent_off(start: Start) -> None:
@@ -142,7 +142,7 @@ def test_a_client_that_does_not_read_is_sent_off(start: Start) -> None:
         started = time.monotonic()
         wait_until(lambda: request_threads() == 1)
         wait_until(lambda: request_threads() == 0)
-        assert 0.4 < time.monotonic() - started < 5
+        assert 0.4 < time.monotonic() - started < 15
     assert get(server, "/").status == 200
 
 
@@ -162,7 +162,7 @@ def test_so_many_are_answered_at_once_and_no_more(start: Start) -> None:
         with lock:
             now[0] += 1
             most[0] = max(most[0], now[0])
-        gate.wait(10)
+        gate.wait(60)
         with lock:
             now[0] -= 1
         return lines(HTTPStatus.OK, ["done"])
@@ -181,7 +181,7 @@ def test_so_many_are_answered_at_once_and_no_more(start: Start) -> None:
     assert request_threads() <= MOST_AT_ONCE
     gate.set()
     for client in clients:
-        client.join(10)
+        client.join(30)
     assert replies == [200] * len(clients)
     assert most[0] == MOST_AT_ONCE
 
@@ -191,7 +191,7 @@ def test_one_peer_has_no_more_than_its_share_of_the_places(start: Start) -> None
 
     def handle(request: Request) -> Answer:
         if request.path == "/slow":
-            gate.wait(10)
+            gate.wait(60)
         return lines(HTTPStatus.OK, ["done"])
 
     server = start(handle)
@@ -202,8 +202,8 @@ def test_one_peer_has_no_more_than_its_share_of_the_places(start: Start) -> None
         wait_until(lambda: request_threads() == MOST_OF_PEER)
         started = time.monotonic()
         assert get(server, "/healthz", peer="127.0.0.2").status == 200
-        # Nobody waited for the slow ones, who take ten seconds.
-        assert time.monotonic() - started < 5
+        # Nobody waited for the slow ones, who take a minute.
+        assert time.monotonic() - started < 20
         wait_until(lambda: request_threads() == MOST_OF_PEER)
         gate.set()
         assert [status_of(rest(each)) for each in many] == [200] * len(many)
@@ -226,7 +226,7 @@ def test_slow_clients_do_not_keep_a_probe_waiting(
         for _ in range(5):
             started = time.monotonic()
             assert get(server, "/healthz", peer=prober).status == 200
-            assert time.monotonic() - started < 10  # of the thirty that a slow one has
+            assert time.monotonic() - started < 20  # of the thirty that a slow one has
     wait_until(lambda: request_threads() == 0)
 
 
@@ -262,13 +262,13 @@ def test_a_flood_that_comes_again_at_once_does_not_keep_a_probe_waiting(start: S
         for _ in range(10):
             started = time.monotonic()
             assert get(server, "/healthz").status == 200
-            assert time.monotonic() - started < 5
+            assert time.monotonic() - started < 20  # of the thirty that a slow one has
             time.sleep(0.05)
     finally:
         over.set()
         server.close()
         for each in clients:
-            each.join(10)
+            each.join(30)
 
 
 def test_too_many_open_files_are_waited_out(
@@ -332,7 +332,7 @@ def test_an_end_while_all_places_are_taken_comes_at_once() -> None:
     gate = threading.Event()
 
     def handle(_: Request) -> Answer:
-        gate.wait(10)
+        gate.wait(60)
         return lines(HTTPStatus.OK, ["x"])
 
     server = Server(listen("127.0.0.1", 0), handle)
@@ -343,7 +343,7 @@ def test_an_end_while_all_places_are_taken_comes_at_once() -> None:
         wait_until(lambda: request_threads() == MOST_AT_ONCE)
         started = time.monotonic()
         server.close()
-        assert time.monotonic() - started < 5  # of the ten that a page takes
+        assert time.monotonic() - started < 20  # of the sixty that a page takes
         gate.set()
     wait_until(lambda: request_threads() == 0)
 

@@ -148,7 +148,7 @@ def test_handshakes_that_never_end_do_not_keep_a_probe_out(mounted: Pair, start:
             each.sendall(b"\x16\x03\x01\x02")
         started = time.monotonic()
         assert shows(server, mounted)
-        assert time.monotonic() - started < 5
+        assert time.monotonic() - started < 20
     finally:
         for each in slow:
             each.close()

@@ -27,7 +27,7 @@ from tests.recorded import machine
 
 OWN = "56-67,168-179"
 SHARED = "0-55,68-167,180-223"
-SECONDS = 10.0
+SECONDS = 30.0
 
 
 @dataclass
@@ -168,14 +168,18 @@ def test_a_pod_that_the_pass_didnt_know_asks_for_another_pass(node: Node) -> Non
     node.take_pass()
     name = "kubepods-pod11111111_2222_4333_8444_555555555555.slice"
     (node.root / "sys/fs/cgroup/kubepods.slice" / name).mkdir()
-    assert node.woken.wait(SECONDS)
-    seen = node.binder.work()
-    assert seen == Seen(unknown=True)
+    assert node.work_until_seen() == Seen(unknown=True)
 
 
 def test_while_nothing_happens_nothing_is_done(node: Node) -> None:
     node.take_pass()
-    assert not node.woken.wait(0.3)
+    late = 0
+    # Of the pass itself something may still be told.
+    while node.woken.wait(0.3):
+        node.woken.clear()
+        assert node.binder.work() == Seen()
+        late += 1
+        assert late < 10
     assert node.binder.work() == Seen()
 
 
@@ -217,7 +221,7 @@ def test_a_fight_ends_after_a_few_rounds_and_is_a_condition_of_the_next_pass(nod
     while time.monotonic() < end and rounds < 20:
         RecordedKernel(node.root).put(file, "0-7\n")
         node.ahead[0] += 60.0
-        node.woken.wait(0.5)
+        node.woken.wait(SECONDS)
         node.woken.clear()
         node.binder.work()
         if cpus_of(node.assigned) == "0-7":
@@ -328,7 +332,7 @@ def test_of_very_many_pods_those_that_are_new_come_first_and_the_rest_bit_by_bit
         (each / "cpuset.cpus").write_text("0-223\n")
     node.told.append(as_assigned(pods_of(node), "train-0", "60-63"))
     assert node.woken.wait(SECONDS)
-    time.sleep(0.2)
+    time.sleep(1.0)  # until all three are told of
     node.binder.work()
     assert cpus_of(node.assigned) == "60-63"
     still = [each for each in others if cpus_of(each) == "0-223"]

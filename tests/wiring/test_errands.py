@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from numa_agent.wiring.errands import Errands
 
-SECONDS = 5.0
+SECONDS = 30.0
 
 
 class Letters:

@@ -28,7 +28,7 @@ class Driver:
 
     def __call__(self, expected: bool) -> NvmlAnswers | None:
         self.asked += 1
-        assert self.let.wait(20)
+        assert self.let.wait(60)
         return read_recorded(ROOT, expected=expected)
 
 
@@ -58,14 +58,18 @@ def test_a_running_agents_map_is_there_without_what_nvml_knows(
     read = sources(config, driver, edge, edge).topology
     started = time.monotonic()
     without = read()
-    assert time.monotonic() - started < PATIENCE + 2
+    assert time.monotonic() - started < PATIENCE + 20
     assert [each.code for each in without.warnings if each.code.startswith("nvml")] == [
         "nvml-no-answer"
     ]
     assert without.gpus
     assert all(gpu.nvml is None for gpu in without.gpus)
     driver.let.set()
-    time.sleep(0.2)
+    # What it says late is there when its thread has come to it.
+    for _ in range(100):
+        if all(gpu.nvml is not None for gpu in read().gpus):
+            break
+        time.sleep(0.1)
     assert all(gpu.nvml is not None for gpu in read().gpus)
     assert driver.asked == 1
 
@@ -90,8 +94,8 @@ def test_an_error_is_still_the_one_who_asks(driver: Driver) -> None:
 def test_what_ends_is_waited_for_shortly() -> None:
     hung = threading.Event()
     started = time.monotonic()
-    assert not done_within("hung", lambda: hung.wait(20), 0.05)
-    assert time.monotonic() - started < 2
+    assert not done_within("hung", lambda: hung.wait(60), 0.05)
+    assert time.monotonic() - started < 20
     hung.set()
     assert done_within("quick", lambda: None, 10)
     with pytest.raises(ZeroDivisionError):

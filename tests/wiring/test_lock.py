@@ -37,7 +37,7 @@ def test_the_lock_is_free_when_its_holder_has_gone_however_it_went(tmp_path: Pat
             pass
     finally:
         holder.kill()
-        holder.communicate(timeout=10)
+        holder.communicate(timeout=30)
     with only_one(file):
         pass
     with only_one(file):
@@ -85,4 +85,4 @@ def test_a_disk_that_takes_no_byte_doesn_t_keep_it_from_being_held(tmp_path: Pat
             pass
     finally:
         holder.kill()
-        holder.communicate(timeout=10)
+        holder.communicate(timeout=30)

@@ -1,7 +1,6 @@
 """What the loop does is told to those who serve, and served where the configuration says so."""
 
 import errno
-import socket
 import urllib.error
 import urllib.request
 from contextlib import ExitStack
@@ -19,6 +18,7 @@ from numa_agent.core.view import Json
 from numa_agent.serve.board import Board
 from numa_agent.wiring.serving import counted, start, told
 from tests.core.test_report import GOOD, WRITE
+from tests.ports import free_address
 
 MANIFEST: Json = {"kind": "Device", "metadata": {"name": "n"}}
 
@@ -30,10 +30,7 @@ def board() -> Board:
 
 @pytest.fixture
 def config() -> Config:
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
-    return load(None, {"metrics": f"127.0.0.1:{port}"}, {})
+    return load(None, {"metrics": free_address()}, {})
 
 
 def test_each_kind_of_news_is_told_to_both(board: Board) -> None:

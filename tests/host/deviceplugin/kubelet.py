@@ -17,7 +17,7 @@ import grpc
 
 from numa_agent.host.deviceplugin import api_pb2
 
-SECONDS = 15.0
+SECONDS = 45.0
 _DEVICES = "/v1beta1.DevicePlugin"
 
 
@@ -79,7 +79,7 @@ class Kubelet:
         )
         # kubelet waits for the connection before it answers.
         try:
-            grpc.channel_ready_future(channel).result(timeout=10)
+            grpc.channel_ready_future(channel).result(timeout=30)
         except grpc.FutureTimeoutError:
             context.abort(grpc.StatusCode.UNKNOWN, "failed to dial device plugin")
         resource = request.resource_name
@@ -109,7 +109,7 @@ class Kubelet:
         call: Any = self._channels[resource].unary_unary(
             f"{_DEVICES}/{method}", lambda asked: asked.SerializeToString(), answer.FromString
         )
-        return call(request, timeout=10)
+        return call(request, timeout=30)
 
     def healthy(self, resource: str) -> set[str]:
         """The devices that it would give out."""
