@@ -10,7 +10,7 @@ MOST_SHAPES = 8
 
 SHAPE = (
     "(?:([1-9][0-9]{0,4})c(?:([1-9][0-9]{0,3})g)?|([1-9][0-9]{0,3})g)"
-    r"((?:0|[1-9][0-9]{0,8})(?:\.[0-9]{1,3})?[KMGTP]i?)?"
+    r"((?:0|[1-9][0-9]{0,8})(?:\.[0-9]{1,3})?(?:[KMGTP]i|[kMGTP]))?"
 )
 """CPUs, GPUs or both, and memory: a pattern that Python, ECMAScript and Go read alike."""
 
@@ -28,7 +28,7 @@ class Shape:
 
     def __str__(self) -> str:
         """As it is written: `24c4g256Gi`; memory in whole MiB, rounded up."""
-        memory = quantity.binary(-(-self.memory // _MIB) * _MIB) if self.memory else ""
+        memory = quantity.binary(_whole_mib(self.memory)) if self.memory else ""
         gpus = f"{self.gpus}g" if self.gpus else ""
         return f"{self.cpus}c{gpus}{memory}" if self.cpus else f"{gpus}{memory}"
 
@@ -45,5 +45,10 @@ def parse_shape(text: str) -> Shape:
     return Shape(
         cpus=int(cpus or 0),
         gpus=int(beside or alone or 0),
-        memory=quantity.whole(memory) if memory else 0,
+        # As it is said everywhere, so that two that are said alike are one.
+        memory=_whole_mib(quantity.whole(memory)) if memory else 0,
     )
+
+
+def _whole_mib(size: int) -> int:
+    return -(-size // _MIB) * _MIB

@@ -196,6 +196,16 @@ def test_nothing_is_lost_where_nothing_is_free_and_all_where_no_node_has_enough(
     assert counted(idle, [], Shape(cpus=1, gpus=2), []).fragmentation == 0
 
 
+def test_what_is_on_nodes_in_use_isn_t_lost_to_fragments(idle: Scene) -> None:
+    several = [asks(number, 2, "BestEffort") for number in range(2)]
+    idle.take(*several)
+    found = counted(idle, several, Shape(cpus=5), [])
+    nodes = {node.node_id: node.short for node in found.nodes if node.short == "in-use"}
+    assert nodes
+    free = next(node.slots for node in found.nodes if node.node_id not in nodes)
+    assert (found.total, found.together, found.fragmentation) == (free, free, 0.0)
+
+
 def test_a_shape_that_no_node_could_ever_hold_has_no_fragmentation(idle: Scene) -> None:
     for shape in (Shape(cpus=9), Shape(cpus=1, gpus=3)):
         found = counted(idle, [], shape, [0, 1, 2, 3])

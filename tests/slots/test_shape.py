@@ -17,7 +17,8 @@ MIB = 1 << 20
         ("1g", Shape(gpus=1)),
         ("12c2g", Shape(cpus=12, gpus=2)),
         ("12c1.5Gi", Shape(cpus=12, memory=1536 * MIB)),
-        ("2g10G", Shape(gpus=2, memory=10 * 10**9)),
+        ("2g10G", Shape(gpus=2, memory=9537 * MIB)),
+        ("2g10000000k", Shape(gpus=2, memory=9537 * MIB)),
         ("2c0Gi", Shape(cpus=2)),
     ],
 )
@@ -34,6 +35,7 @@ def test_cpus_gpus_and_memory_are_read(text: str, shape: Shape) -> None:
             "24c4g256",
             "24c4gGi",
             "24c256Zi",
+            "8c1000K",
             "123456c",
             "1c12345g",
             "8c\n4g",
@@ -64,3 +66,8 @@ def test_a_shape_is_written_as_it_is_read(shape: Shape) -> None:
 def test_memory_is_told_in_whole_mebibytes_rounded_up() -> None:
     assert str(Shape(cpus=1, memory=(256 << 30) - 1)) == "1c256Gi"
     assert str(Shape(gpus=2, memory=1)) == "2g1Mi"
+
+
+def test_two_that_are_written_alike_are_one() -> None:
+    # Each is a label of a metric.
+    assert parse_shape("8c1Mi") == parse_shape("8c1000k") == parse_shape("8c0.5Mi")

@@ -50,10 +50,11 @@ def count(
             gpus=gpus.free.get(node.id, 0) // shape.gpus if shape.gpus else None,
             memory=node.memory.get(_MEMORY, 0) // shape.memory if counts_memory else None,
         )
-        free[0] += len(eligible(wish, room, node, node.free))
-        free[1] += gpus.free.get(node.id, 0)
-        free[2] += node.memory.get(_MEMORY, 0)
         closed = exclusive and node.use is Use.SHARED
+        if not closed:
+            free[0] += len(eligible(wish, room, node, node.free))
+            free[1] += gpus.free.get(node.id, 0)
+            free[2] += node.memory.get(_MEMORY, 0)
         found.append(
             NodeSlots(
                 node_id=node.id,

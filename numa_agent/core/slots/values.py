@@ -24,7 +24,7 @@ class ShapeSlots:
     """The slots of one shape by node, ascending.
 
     `together` is how many pods would fit were all that is free on one node: what is held, reserved
-    or isolated isn't free.
+    or isolated isn't free, nor is what is on a node that the pods keep off.
     """
 
     shape: Shape
