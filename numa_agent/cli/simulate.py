@@ -24,9 +24,9 @@ examples:
   kubectl create deployment web --image web --replicas 3 --dry-run=client -o yaml |
     numa-agent simulate - --host-root fixtures/sysfs/two-socket-8gpu
 
-The file has Pods, Lists, Deployments, ReplicaSets, StatefulSets, DaemonSets and Jobs, which come
-in its order. A pod that the node hasn't room for waits, and the next ones go on. What is simulated
-and what isn't: docs/simulate.md.
+The file has Pods, Lists, Deployments, ReplicaSets, StatefulSets, DaemonSets, Jobs and CronJobs,
+which come in its order. A pod that the node hasn't room for waits, and the next ones go on. What
+is simulated and what isn't: docs/simulate.md.
 
 Exit code 1 when a pod doesn't get what it asks for, or a source failed."""
 
@@ -37,8 +37,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--compare",
         action="store_true",
-        help="choose the CPUs in other ways as well: first fit by CPU id, and as kubelet's static"
-        " CPU manager does",
+        help="choose the CPUs in other ways as well: first fit by CPU id, as kubelet's static CPU"
+        " manager does, and had all pods asked by one policy",
     )
     parser.add_argument(
         "--gpus-as",

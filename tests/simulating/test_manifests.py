@@ -54,12 +54,15 @@ def test_pods_come_in_order_and_nothing_between_two_marks_is_nothing() -> None:
         ("ReplicationController", "replicas", 1, ["web-0"]),
         ("StatefulSet", "replicas", 3, ["web-0", "web-1", "web-2"]),
         ("Job", "parallelism", 2, ["web-0", "web-1"]),
+        ("Job", "parallelism", None, ["web-0"]),
+        ("StatefulSet", "replicas", None, ["web-0"]),
         ("DaemonSet", "replicas", 7, ["web-0"]),
     ],
 )
 def test_what_makes_pods_makes_its_replicas(
     kind: str, member: str | None, number: int | None, names: list[str]
 ) -> None:
+    # What is null isn't given.
     own = {} if member is None else {member: number}
     template = {"metadata": {"annotations": {"cpuset-scheduler": "true"}}, "spec": spec({})}
     document = {
@@ -72,6 +75,29 @@ def test_what_makes_pods_makes_its_replicas(
     assert all(pod.namespace == "ns" for pod in found)
     assert all(pod.annotations == {"cpuset-scheduler": "true"} for pod in found)
     assert len({pod.uid for pod in found}) == len(names)
+
+
+def test_a_cron_job_makes_its_job_s_pods() -> None:
+    template = {"spec": spec({})}
+    job = {"parallelism": 2, "template": template}
+    document = {
+        "kind": "CronJob",
+        "metadata": {"name": "night", "namespace": "ns"},
+        "spec": {"schedule": "0 3 * * *", "jobTemplate": {"spec": job}},
+    }
+    assert read(document) == ["ns/night-0", "ns/night-1"]
+    with pytest.raises(ManifestError, match=r"it has no spec\.jobTemplate$"):
+        read({**document, "spec": {}})
+    with pytest.raises(ManifestError, match=r"it has no spec\.jobTemplate\.spec\.template$"):
+        read({**document, "spec": {"jobTemplate": {"spec": {}}}})
+
+
+@pytest.mark.parametrize(("completions", "pods"), [(2, 2), (9, 5), (None, 5)])
+def test_no_more_pods_of_a_job_run_at_once_than_are_to_end_well(
+    completions: int | None, pods: int
+) -> None:
+    own = {"parallelism": 5, "completions": completions, "template": {"spec": spec({})}}
+    assert len(read({"kind": "Job", "metadata": {"name": "a"}, "spec": own})) == pods
 
 
 def test_lists_of_kubectl_and_of_the_api_are_read() -> None:
@@ -116,6 +142,7 @@ def test_the_quality_of_service_is_the_api_server_s(written: Document, qos: str)
 
 
 LIMIT = {"limits": {"cpu": 1}}
+GPU = "nvidia.com/gpu"
 
 
 @pytest.mark.parametrize(
@@ -176,6 +203,27 @@ LIMIT = {"limits": {"cpu": 1}}
             "its request of 'cpu' is above its limit",
         ),
         (manifest(spec=spec({}, resources=7)), "the resources of the pod's own"),
+        (
+            manifest(spec=spec({}, resources={"limits": {GPU: 1}})),
+            "the pod's own resources may be cpu, memory and hugepages-*, not 'nvidia.com/gpu'",
+        ),
+        (manifest(spec=spec({}, overhead=[1])), "the requests of the pod's overhead aren't an"),
+        (manifest(spec=spec({}, overhead={"cpu": "x"})), "overhead: requests of 'cpu': not a"),
+        (
+            manifest(spec=spec({"limits": {"memroy": 1}})),
+            "container 'c0': 'memroy' is no resource: a device's has a domain, such as"
+            " nvidia.com/gpu; did you mean 'memory'?",
+        ),
+        (manifest(spec=spec({"limits": {"gpu": 1}})), "'gpu' is no resource"),
+        (manifest(spec=spec({"limits": {GPU: "0.5"}})), "aren't a whole number of devices"),
+        *(
+            (manifest(spec=spec(resources)), "its limit must be what it requests")
+            for resources in (
+                {"requests": {GPU: 1}},
+                {"requests": {GPU: 1}, "limits": {GPU: 2}},
+                {"requests": {"hugepages-2Mi": "2Mi"}},
+            )
+        ),
         (
             {"kind": "Job", "metadata": {"name": "a"}, "spec": {"parallelism": "2"}},
             "it has no spec.template",

@@ -8,10 +8,15 @@ from typing import NoReturn
 
 from numa_agent.core import quantity
 from numa_agent.core.documents import Document, items, mapping
+from numa_agent.core.node import native
 from numa_agent.core.pods import QosClass
+from numa_agent.core.quoting import meant
 from numa_agent.core.quoting import shown as _shown
 
 _GUARANTEED = ("cpu", "memory")
+_AS_A_WHOLE = _GUARANTEED
+_PLAIN = (*_GUARANTEED, "ephemeral-storage")
+_HUGE = "hugepages-"
 
 
 class ManifestError(ValueError):
@@ -54,7 +59,9 @@ def check(written: Written) -> None:
             written.fail(f"its spec.{member} isn't a list")
         for container in items(listed):
             _check_container(written, container, names)
-    _check_resources(written, "the pod's own resources", written.spec.get("resources"))
+    own = written.spec.get("resources")
+    _check_resources(written, "the pod's own resources", own, _AS_A_WHOLE)
+    _check_resources(written, "the pod's overhead", {"requests": written.spec.get("overhead")})
 
 
 def _check_container(written: Written, container: object, names: set[object]) -> None:
@@ -69,7 +76,10 @@ def _check_container(written: Written, container: object, names: set[object]) ->
     _check_resources(written, f"container {shown(name)}", mapping(container).get("resources"))
 
 
-def _check_resources(written: Written, what: str, resources: object) -> None:
+def _check_resources(
+    written: Written, what: str, resources: object, known: tuple[str, ...] | None = None
+) -> None:
+    """Refuse amounts that can't be; `known` are the only names that may be, None for any."""
     if resources is not None and not isinstance(resources, dict):
         written.fail(f"the resources of {what} aren't an object")
     amounts: dict[str, dict[str, int]] = {}
@@ -81,17 +91,37 @@ def _check_resources(written: Written, what: str, resources: object) -> None:
         for name, value in mapping(found).items():
             if not isinstance(name, str):
                 written.fail(f"{what}: {member} of {shown(name)}, which isn't text")
+            _check_name(written, what, name, known)
             try:
                 number = quantity.amount(name, str(value))
             except ValueError as error:
                 written.fail(f"{what}: {member} of {shown(name)}: {error}")
             if number < 0:
                 written.fail(f"{what}: {member} of {shown(name)} are below zero")
+            if not native(name) and quantity.parse(str(value)) != number:
+                written.fail(f"{what}: {member} of {shown(name)} aren't a whole number of devices")
             amounts[member][name] = number
     for name, number in amounts["requests"].items():
         limit = amounts["limits"].get(name)
         if limit is not None and number > limit:
             written.fail(f"{what}: its request of {shown(name)} is above its limit")
+        if limit != number and what.startswith("container") and not _overcommitted(name):
+            written.fail(f"{what}: of {shown(name)} its limit must be what it requests")
+
+
+def _check_name(written: Written, what: str, name: str, known: tuple[str, ...] | None) -> None:
+    if known is not None and not name.startswith((*known, _HUGE)):
+        written.fail(f"{what} may be {', '.join(known)} and {_HUGE}*, not {shown(name)}")
+    if "/" not in name and name not in _PLAIN and not name.startswith(_HUGE):
+        written.fail(
+            f"{what}: {shown(name)} is no resource: a device's has a domain, such as"
+            f" nvidia.com/gpu; {meant(name, _PLAIN)}"
+        )
+
+
+def _overcommitted(name: str) -> bool:
+    """Whether a container may be given more of a resource than it requests."""
+    return native(name) and not name.startswith(_HUGE)
 
 
 def qos_of(spec: Document) -> QosClass:

@@ -28,6 +28,7 @@ _REPLICAS = {
     "ReplicationController": "replicas",
     "StatefulSet": "replicas",
     "Job": "parallelism",
+    "CronJob": "parallelism",
     "DaemonSet": None,
 }
 _KINDS = ("Pod", "PodList", "List", *_REPLICAS)
@@ -87,14 +88,19 @@ def _written(place: str, item: Document, before: int) -> Iterator[Written]:
     if kind == "Pod":
         yield Written(place=place, metadata=metadata, spec=spec, name=name)
         return
-    template = _object(place, "spec.template", spec.get("template"))
+    at = "spec"
+    if kind == "CronJob":
+        at = "spec.jobTemplate.spec"
+        job = _object(place, "spec.jobTemplate", spec.get("jobTemplate"))
+        spec = _object(place, at, job.get("spec"))
+    template = _object(place, f"{at}.template", spec.get("template"))
     inner = mapping(template.get("metadata"))
     namespace = metadata.get("namespace")
     for number in range(_replicas(place, kind, spec, before)):
         yield Written(
             place=place,
             metadata={**inner, "namespace": namespace},
-            spec=_object(place, "spec.template.spec", template.get("spec")),
+            spec=_object(place, f"{at}.template.spec", template.get("spec")),
             name=f"{name}-{number}",
         )
 
@@ -126,15 +132,25 @@ def _name(place: str, metadata: Document, before: int) -> str:
 
 def _replicas(place: str, kind: str, spec: Document, before: int) -> int:
     member = _REPLICAS[kind]
-    number = 1 if member is None else spec.get(member, 1)
-    if isinstance(number, bool) or not isinstance(number, int) or number < 0:
-        raise ManifestError(f"{place}: its {member} {shown(number)} isn't a whole number")
+    number = 1 if member is None else _whole(place, member, spec.get(member))
+    if member == "parallelism" and spec.get("completions") is not None:
+        # So many run at once at most.
+        number = min(number, _whole(place, "completions", spec["completions"]))
     if before + number > MOST_PODS:
         raise ManifestError(
             f"{place}: more than {MOST_PODS} pods in all, of which {number} here: a node has room"
             " for far fewer"
         )
     return number
+
+
+def _whole(place: str, member: str, value: object) -> int:
+    """A number of pods; one that isn't given is 1."""
+    if value is None:
+        return 1
+    if isinstance(value, bool) or not isinstance(value, int) or value < 0:
+        raise ManifestError(f"{place}: its {member} {shown(value)} isn't a whole number")
+    return value
 
 
 def _pod(written: Written, number: int) -> Pod:
