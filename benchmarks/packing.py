@@ -24,7 +24,7 @@ from pathlib import Path
 
 from numa_agent import config
 from numa_agent.core.assigner.beside import Beside
-from numa_agent.core.assigner.choosing import choose
+from numa_agent.core.assigner.choosing import choose, fewest_ever
 from numa_agent.core.assigner.room import Holding, room_of
 from numa_agent.core.assigner.values import NodeIds, NoRoomError, Policy, Room, Wish
 from numa_agent.core.cpulist import CpuSet
@@ -265,7 +265,9 @@ def _give(machine: Machine, score: Score, pod: Arrival) -> bool:
     places: tuple[NodeIds, ...] = tuple(
         frozenset({machine.nodes_of_gpus[each]}) for each in pod.gpus
     )
-    return is_beside(machine.topology, nodes, pod.cpus, Beside(places=places))
+    alone = Wish(policy=Policy.BEST_EFFORT, cpus=pod.cpus)
+    fewest = None if places else fewest_ever(alone, machine.room)
+    return is_beside(nodes, Beside(places=places), fewest)
 
 
 def _left(machine: Machine, score: Score, free_gpus: set[str]) -> int:

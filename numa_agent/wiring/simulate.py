@@ -84,6 +84,7 @@ def _start(config: Config, look: Look, pods: tuple[Pod, ...], gpus_as: str | Non
         gpus=gpus,
         said={pod.uid: said[pod.uid] for pod in pods if pod.uid in said},
         mode=Mode(config.assigner),
+        options=look.ports.options,
     )
 
 

@@ -17,7 +17,7 @@ RESOURCE = "scheduling.koordinator.sh/resource-spec"
 
 
 def said(**annotations: str) -> Asking | None:
-    return asking(asks(1, policy=None, annotations=annotations))
+    return asking(asks(1, policy=None, annotations=annotations), kinds=())
 
 
 def asked(pod: object, **facts: object) -> Asking:

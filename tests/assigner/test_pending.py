@@ -3,6 +3,7 @@
 from dataclasses import replace
 
 from numa_agent.core.assigner import cpus_wanted
+from numa_agent.core.pod_keys import CPU_KIND
 from tests.assigner.scene import SPEC, asks
 from tests.machine_tree import container
 
@@ -10,7 +11,9 @@ CARD = "aliyun.com/gpu"
 
 
 def waits(number: int, cpus: int, cards: int, **more: object) -> object:
-    return replace(asks(number, cpus, gpus=cards), containers=(), **more)  # type: ignore[arg-type]
+    kinds = more.pop("annotations", None)
+    pod = asks(number, cpus, gpus=cards, annotations=kinds)  # type: ignore[arg-type]
+    return replace(pod, containers=(), **more)  # type: ignore[arg-type]
 
 
 def test_it_is_the_first_that_asks_for_as_many_and_has_no_container_yet() -> None:
@@ -25,6 +28,11 @@ def test_it_is_the_first_that_asks_for_as_many_and_has_no_container_yet() -> Non
     assert cpus_wanted(pods, CARD, 2) == 24  # type: ignore[arg-type]
     assert cpus_wanted(pods, CARD, 1) is None  # type: ignore[arg-type]
     assert cpus_wanted(pods, "nvidia.com/gpu", 4) is None  # type: ignore[arg-type]
+
+
+def test_one_that_asks_for_a_kind_of_cpus_is_told_of_too() -> None:
+    kind = waits(1, 24, 2, annotations={CPU_KIND: "core"})
+    assert cpus_wanted([kind], CARD, 2) == 24  # type: ignore[list-item]
 
 
 def test_a_container_that_the_status_names_without_an_id_isnt_there_yet() -> None:

@@ -111,9 +111,11 @@ def test_every_machine_has_an_answer_and_nothing_of_it_is_written(
 def test_on_kubelet_s_static_policy_it_is_said_what_isn_t_simulated(
     pods: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    _, found = simulated(capsys, pods, "--host-root", machine("four-node-snc"))
+    _, found = simulated(capsys, pods, "--host-root", machine("four-node-snc"), "--compare")
     assert "which isn't simulated" in found["notes"][0]
     assert (found["pods"][1]["cpus"], len(found["pods"][1]["numa_nodes"])) == ("", 1)
+    # Nobody gets CPUs of its own from the assigner here, so that none are compared.
+    assert {each["placed"] for each in found["compared"]} == {0}
 
 
 @pytest.mark.parametrize(

@@ -8,6 +8,7 @@ from numa_agent.core.assigner.room import room_of
 from numa_agent.core.assigner.values import Room
 from numa_agent.core.cpusets import Inputs
 from numa_agent.core.grants import DeviceGrant, Offer
+from numa_agent.core.pod_keys import CPU_KIND
 from numa_agent.core.pods import Pod
 from numa_agent.core.shape import MOST_SHAPES, Shape
 from numa_agent.core.slots import GpuRoom, Origin, gpu_resource, shapes_of
@@ -43,7 +44,7 @@ def test_pods_that_ask_or_have_whole_cpus_are_seen_with_the_most_memory_of_those
     found = shapes(
         with_memory(asks(1, 2, gpus=1), GIB),
         with_memory(asks(2, 2, gpus=1), 2 * GIB),
-        asks(3, 4, policy=None),
+        asks(3, 4, policy=None, annotations={CPU_KIND: "core"}),
         asks(4, 3, policy=None, demands=[demand("c", 1500)]),
         replace(asks(5, 7), phase="Succeeded"),
     )

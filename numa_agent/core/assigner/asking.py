@@ -65,14 +65,15 @@ def may_ask(pod: Pod, *, everyone: bool = False) -> bool:
 def asking(
     pod: Pod,
     *,
-    kinds: Collection[str] = (),
+    kinds: Collection[str] | None = None,
     labels: Mapping[str, str] | None = None,
     everyone: bool = False,
     kubelet_static: bool = False,
 ) -> Asking | None:
     """What a pod asks for, None where it asks for nothing.
 
-    `kinds` are the names of the machine's kinds of CPUs, `labels` the Node's. With `everyone` a
+    `kinds` are the names of the machine's kinds of CPUs, None where any name is taken, `labels`
+    are the Node's. With `everyone` a
     pod that says nothing asks too, if it is Guaranteed and has whole CPUs: for the best that there
     is. Under kubelet's static policy nobody gets CPUs of its own from us: that is kubelet's to do.
     Raises AssignmentError where its words can't be understood.
@@ -172,9 +173,9 @@ def _word(value: Value, name: str, known: Mapping[str, object]) -> str:
     return word
 
 
-def _kind(pod: Pod, kinds: Collection[str]) -> str | None:
+def _kind(pod: Pod, kinds: Collection[str] | None) -> str | None:
     kind = pod.annotations.get(CPU_KIND)
-    if kind is None or kind in kinds:
+    if kind is None or kinds is None or kind in kinds:
         return kind
     there = ", ".join(kinds) or "CPUs of one kind only"
     raise AssignmentError(f"{CPU_KIND} {shown(kind)}: this machine has {there}")

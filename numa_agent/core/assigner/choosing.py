@@ -4,7 +4,8 @@ from dataclasses import replace
 
 from numa_agent.core.assigner.cpus import choose_cpus, eligible
 from numa_agent.core.assigner.nodes import choose_nodes
-from numa_agent.core.assigner.values import Choice, Room, Wish
+from numa_agent.core.assigner.nodes import fewest_ever as _fewest_ever
+from numa_agent.core.assigner.values import Choice, Policy, Room, Wish
 
 
 def choose(wish: Wish, room: Room, *, memory: bool = True) -> Choice:
@@ -17,3 +18,11 @@ def choose(wish: Wish, room: Room, *, memory: bool = True) -> Choice:
     ever = {node.id: eligible(wish, room, node, node.usable) for node in room.nodes}
     nodes = choose_nodes(wish, room, offer, ever)
     return Choice(nodes=nodes, cpus=choose_cpus(wish, room, nodes))
+
+
+def fewest_ever(wish: Wish, room: Room) -> int | None:
+    """On how few NUMA nodes a wish could ever be granted, None where on none: its CPUs and its
+    memory, wherever its devices are and whatever its policy is."""
+    anywhere = replace(wish, places=(), policy=Policy.BEST_EFFORT)
+    ever = {node.id: eligible(anywhere, room, node, node.usable) for node in room.nodes}
+    return _fewest_ever(anywhere, room, ever)

@@ -13,7 +13,8 @@ from numa_agent.core.pods import Pod
 class Budget:
     """What a Node's pods may request in sum, and do.
 
-    A resource that the Node doesn't name isn't counted.
+    Hugepages that the Node doesn't name aren't there; of another resource that it doesn't name
+    nothing is counted, nor of any where nothing of the Node is known.
     """
 
     def __init__(self, node: Node, pods: Iterable[Pod]) -> None:
@@ -28,6 +29,8 @@ class Budget:
         """What there isn't enough of for a pod, None where there is."""
         for name, number in sorted({**pod.demands.effective(), "pods": 1}.items()):
             most = self._node.allocatable.get(name)
+            if most is None and name.startswith("hugepages-") and self._node.allocatable:
+                most = 0
             if most is None or not number:
                 continue
             left = max(0, most - self._asked.get(name, 0))

@@ -4,27 +4,43 @@ The scheduler's part is whether the node has what a pod requests in sum, kubelet
 gets, the assigner's which CPUs and NUMA nodes: its own decision, as in a pass.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import replace
 
-from numa_agent.core.accounting import NodeAccount
-from numa_agent.core.assigner import Kept, Mode, Outcome, Setting, Situation, asking, decide
-from numa_agent.core.assigner.asking import memory_of
+from numa_agent.core.assigner import (
+    Asking,
+    Kept,
+    Mode,
+    Setting,
+    Situation,
+    asking,
+    decide,
+    may_ask,
+)
 from numa_agent.core.assigner.beside import Beside, beside
+from numa_agent.core.assigner.choosing import fewest_ever
 from numa_agent.core.assigner.holdings import room_left
-from numa_agent.core.assigner.values import NodeIds
+from numa_agent.core.assigner.values import NodeIds, Policy, Wish
 from numa_agent.core.assignment import Assignment, AssignmentError
 from numa_agent.core.cpulist import CpuSet
-from numa_agent.core.cpusets import claimed
+from numa_agent.core.cpusets import claimed, desired
 from numa_agent.core.holding import Holders
 from numa_agent.core.pods import Pod
 from numa_agent.core.simulating.admitting import Budget
 from numa_agent.core.simulating.comparing import is_beside
 from numa_agent.core.simulating.granting import Grants
+from numa_agent.core.simulating.memory import Memory
 from numa_agent.core.simulating.values import Fate, Placed, Start
 
 _LONG_AGO = 1e9
 """Seconds since a pod was first seen: nobody is waited for."""
+
+_IN_USE = "nodes-in-use"
+"""The one refusal that pods which come later may put an end to: they change who uses a node."""
+
+_MOST_PASSES = 20
+"""Until nothing changes any more: each places a pod at least."""
 
 
 class Arriving:
@@ -35,50 +51,100 @@ class Arriving:
 
     def __init__(self, start: Start) -> None:
         """Take the machine as it is."""
-        topology = start.situation.inputs.topology
+        inputs = start.situation.inputs
         self.situation = start.situation
         self.kept: Mapping[str, Kept] = start.kept
         self._start = start
-        self._grants = Grants(topology, start.node, start.granted, start.gpus)
-        self._budget = Budget(start.node, start.situation.inputs.pods)
+        self._grants = Grants(inputs.topology, start.node, start.granted, start.gpus)
+        self._budget = Budget(start.node, inputs.pods)
+        self._memory = Memory(start.situation, start.kept)
+        self._room = room_left(start.situation, start.kept)
         self._mode = Mode.FALLBACK if start.mode is Mode.OFF else start.mode
+        self._devices: dict[str, tuple[str, ...]] = {}
+        self._unplaced: dict[str, tuple[str, str]] = {}
+        self._waiting: dict[str, str] = {}
 
-    def arrive(self, pod: Pod) -> Placed:
-        """What becomes of the next pod."""
+    def arrive(self, pod: Pod) -> None:
+        """Let the next pod come."""
         why = self._budget.lacking(pod) or self._grants.lacking(pod)
         if why is not None:
-            return Placed(pod=pod, fate=Fate.WAITING, code="no-room", why=why)
+            self._waiting[pod.uid] = why
+            return
         self._budget.take(pod)
-        devices = self._grants.grant(pod, wanted_cpus=self._wanted(pod), free_cpus=self._free())
-        now = self._with(pod)
-        outcome = decide(now, Setting(mode=self._mode), self.kept)
-        placed = self._told(pod, devices, now, outcome)
-        self.kept = outcome.kept
-        if placed.fate is Fate.PLACED:
-            self.situation = replace(now, accounts=self._accounts(now, pod))
-        else:
-            # What it shares is nobody's own, and its devices are kubelet's to tell of.
-            self.situation = replace(self.situation, holders=now.holders)
-        return placed
+        asked = self.asked(pod)
+        self._devices[pod.uid] = self._grants.grant(
+            pod,
+            # What the plugin is told beside the daemon, of a pod that asks.
+            wanted_cpus=asked.wish.room if asked is not None and asked.source else None,
+            free_cpus=self._free(),
+        )
+        before = self.situation
+        self._decide(self._with(pod))
+        code, _ = self._unplaced.get(pod.uid, (_IN_USE, ""))
+        if code != _IN_USE:
+            # Nothing becomes free here, so that no later pass has anything for it, unless nodes
+            # come to be used by others. What it shares is nobody's own.
+            self.situation = replace(before, holders=self.situation.holders)
+
+    def settle(self) -> None:
+        """Let passes go by without a pod that comes, as long as they change anything."""
+        for _ in range(_MOST_PASSES):
+            before = self.kept
+            self._decide(self.situation)
+            if self.kept == before:
+                return
+
+    def told(self, pod: Pod) -> Placed:
+        """What has become of a pod that came."""
+        if pod.uid in self._waiting:
+            why = self._waiting[pod.uid]
+            return Placed(pod=pod, fate=Fate.WAITING, code="no-room", why=why)
+        now = self.situation
+        there = beside(pod, now.holders)
+        placed = Placed(
+            pod=pod,
+            fate=Fate.SHARES,
+            devices=self._devices[pod.uid],
+            device_nodes=frozenset[int]().union(*there.places),
+        )
+        refused = self._refused(pod) or self._unplaced.get(pod.uid)
+        if refused is not None:
+            code, why = refused
+            return replace(placed, fate=Fate.UNPLACED, code=code, why=why, beside=False)
+        said, kept = now.inputs.decisions.get(pod.uid), self.kept.get(pod.uid)
+        if isinstance(said, Assignment):
+            return self._decided(placed, said, there)
+        return placed if kept is None else self._placed(placed, kept.cpus, kept.nodes, there)
+
+    def asked(self, pod: Pod) -> Asking | None:
+        """What a pod asks for, None where it is nothing or can't be understood."""
+        inputs = self._start.situation.inputs
+        with suppress(AssignmentError):
+            return asking(
+                pod,
+                kinds=[kind.name for kind in inputs.topology.cpu_kinds],
+                labels=self._start.situation.labels,
+                everyone=self._mode is Mode.ALWAYS,
+                kubelet_static=inputs.kubelet_static,
+            )
+        return None
+
+    def fewest(self, pod: Pod, cpus: int) -> int | None:
+        """On how few NUMA nodes a pod with so many CPUs could ever be, None: on none."""
+        asked = self.asked(pod)
+        wish = Wish(policy=Policy.BEST_EFFORT, cpus=cpus) if asked is None else asked.wish
+        return fewest_ever(wish, self._room)
 
     def _free(self) -> Mapping[int, int]:
         room = room_left(self.situation, self.kept)
         return {node.id: len(node.free) for node in room.nodes}
-
-    def _wanted(self, pod: Pod) -> int | None:
-        """The CPUs that the plugin is told of a pod that asks."""
-        try:
-            asked = asking(pod)
-        except AssignmentError:
-            return None
-        return None if asked is None else asked.wish.room
 
     def _with(self, pod: Pod) -> Situation:
         """What the assigner knows once kubelet has a pod."""
         now, said = self.situation, self._start.said.get(pod.uid)
         decisions = {**now.inputs.decisions, **({} if said is None else {pod.uid: said})}
         inputs = replace(now.inputs, pods=[*now.inputs.pods, pod], decisions=decisions)
-        theirs, alone = claimed(inputs)
+        theirs, alone = claimed(inputs, self._start.options)
         return replace(
             now,
             inputs=inputs,
@@ -89,63 +155,36 @@ class Arriving:
             known={each.uid: _LONG_AGO for each in inputs.pods},
         )
 
-    def _accounts(self, now: Situation, pod: Pod) -> Callable[[], Sequence[NodeAccount]]:
-        """The accounts, less the memory of a pod with CPUs of its own."""
-        accounts, kept = now.accounts(), self.kept.get(pod.uid)
-        if kept is not None and kept.cpus:
-            accounts = [_less(each, memory_of(pod), kept.nodes) for each in accounts]
-        return lambda: accounts
+    def _decide(self, now: Situation) -> None:
+        """One pass of the assigner."""
+        outcome = decide(now, Setting(mode=self._mode), self.kept)
+        here = {pod.uid for pod in now.inputs.pods}
+        gone = {uid: why for uid, why in self._unplaced.items() if uid not in here}
+        self._unplaced = gone | outcome.unplaced
+        accounts = self._memory.beside(now, outcome.kept)
+        self.situation = replace(now, accounts=lambda: accounts)
+        self.kept = outcome.kept
 
-    def _told(
-        self, pod: Pod, devices: tuple[str, ...], now: Situation, outcome: Outcome
-    ) -> Placed:
-        """What became of a pod that the node has, which has these devices."""
-        there = beside(pod, now.holders)
-        placed = Placed(
-            pod=pod,
-            fate=Fate.SHARES,
-            devices=devices,
-            device_nodes=frozenset[int]().union(*there.places),
-        )
-        said = now.inputs.decisions.get(pod.uid)
-        kept = outcome.kept.get(pod.uid)
-        if isinstance(said, AssignmentError):
-            return replace(placed, fate=Fate.UNPLACED, code=said.code, why=str(said), beside=False)
-        if isinstance(said, Assignment):
-            return _decided(placed, said, now, there)
-        if kept is not None:
-            return _placed(placed, kept.cpus, kept.nodes, now, there)
-        if pod.uid in outcome.unplaced:
-            code, why = outcome.unplaced[pod.uid]
-            return replace(placed, fate=Fate.UNPLACED, code=code, why=why, beside=False)
-        return placed
+    def _refused(self, pod: Pod) -> tuple[str, str] | None:
+        """Why a scheduler's words on a pod aren't followed, or nobody's are: as in a pass."""
+        now = self.situation
+        if pod.uid not in now.inputs.decisions and not (pod.uid in now.alone and may_ask(pod)):
+            return None
+        wanted = desired(now.inputs, self._start.options)
+        told = {each.pod.uid: (each.code, each.message) for each in wanted.refusals}
+        told |= {each.pod.uid: (each.code, each.message) for each in wanted.left_alone}
+        return told.get(pod.uid)
 
+    def _placed(self, placed: Placed, cpus: CpuSet, nodes: NodeIds, there: Beside) -> Placed:
+        runs_on = self.situation.inputs.topology.nodes_of(cpus) or nodes
+        good = is_beside(runs_on, there, self.fewest(placed.pod, len(cpus)))
+        return replace(placed, fate=Fate.PLACED, cpus=cpus, nodes=nodes, beside=good)
 
-def _placed(placed: Placed, cpus: CpuSet, nodes: NodeIds, now: Situation, there: Beside) -> Placed:
-    topology = now.inputs.topology
-    runs_on = topology.nodes_of(cpus) or nodes
-    good = is_beside(topology, runs_on, len(cpus), there)
-    return replace(placed, fate=Fate.PLACED, cpus=cpus, nodes=nodes, beside=good)
-
-
-def _decided(placed: Placed, said: Assignment, now: Situation, there: Beside) -> Placed:
-    """What a scheduler's words on the pod come to."""
-    cpus = now.theirs.get(placed.pod.uid, frozenset())
-    nodes = now.inputs.topology.nodes_of(cpus) | said.pod.nodes
-    if not nodes:
-        why = f"{said.source} gives CPUs that it can't have: held, reserved or not there"
-        return replace(placed, fate=Fate.UNPLACED, code="refused", why=why, beside=False)
-    return _placed(replace(placed, why=said.source), cpus, nodes, now, there)
-
-
-def _less(account: NodeAccount, memory: Mapping[str, int], nodes: NodeIds) -> NodeAccount:
-    """An account without what a pod that is on these nodes has of a node's memory."""
-    if account.node.id not in nodes:
-        return account
-    resources = {
-        name: replace(each, available=max(0, each.available - -(-memory[name] // len(nodes))))
-        if name in memory
-        else each
-        for name, each in account.resources.items()
-    }
-    return replace(account, resources=resources)
+    def _decided(self, placed: Placed, said: Assignment, there: Beside) -> Placed:
+        """What a scheduler's words on the pod come to."""
+        now = self.situation
+        cpus = now.theirs.get(placed.pod.uid, frozenset())
+        named = (said.pod.nodes, *(each.nodes for each in said.containers.values()))
+        nodes = now.inputs.topology.nodes_of(cpus).union(*named)
+        told = replace(placed, why=said.source)
+        return self._placed(told, cpus, nodes, there) if nodes else told

@@ -1,22 +1,45 @@
 """What would become of pods on a machine, one after the other: decided, and nothing done."""
 
 from collections import Counter
-from collections.abc import Sequence
-from dataclasses import replace
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 
-from numa_agent.core.assigner import Mode, Situation, asking
+from numa_agent.core.assigner import Mode
 from numa_agent.core.assigner.beside import beside
 from numa_agent.core.assigner.holdings import room_left
-from numa_agent.core.assignment import AssignmentError
+from numa_agent.core.assigner.values import Policy
+from numa_agent.core.cpulist import render
 from numa_agent.core.pods import Pod
 from numa_agent.core.simulating.arriving import Arriving
-from numa_agent.core.simulating.comparing import Contest, compared
+from numa_agent.core.simulating.comparing import (
+    ASSIGNER,
+    Contest,
+    Entrant,
+    as_placed,
+    compared,
+    with_policy,
+)
 from numa_agent.core.simulating.granting import Grants
-from numa_agent.core.simulating.values import Fate, Placed, Simulation, Start
-from numa_agent.core.slots import GpuRoom, Shape, SlotsNow, count, gpu_room, shapes_of, slots_now
+from numa_agent.core.simulating.values import Compared, Fate, Placed, Simulation, Start
+from numa_agent.core.slots import (
+    GpuRoom,
+    Shape,
+    ShapeSlots,
+    SlotsNow,
+    count,
+    gpu_room,
+    shapes_of,
+    slots_now,
+)
 
-_LONG_AGO = 1e9
-"""Seconds since a pod was first seen: nobody is waited for."""
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Run:
+    """Pods that have come, in their order, and the GPUs that are free after them."""
+
+    arriving: Arriving
+    placed: tuple[Placed, ...]
+    gpus: GpuRoom
 
 
 def simulate(
@@ -27,19 +50,27 @@ def simulate(
     The slots are of the `named` shapes, else of those that the pods here and these have.
     """
     before = _slots(start, pods, named)
-    arriving = Arriving(start)
-    placed = tuple([arriving.arrive(pod) for pod in pods])
-    after = arriving.situation
-    gpus = _gpus_after(start, placed)
-    room = room_left(after, arriving.kept)
+    run = _run(start, pods)
+    after = run.arriving.situation
+    room = room_left(after, run.arriving.kept)
+    left = tuple(count(each.shape, room, run.gpus, labels=after.labels) for each in before.shapes)
     return Simulation(
-        pods=placed,
+        pods=run.placed,
         before=before,
-        after=tuple(count(each.shape, room, gpus, labels=after.labels) for each in before.shapes),
-        gpus_after=gpus,
-        compared=compared(_contest(start, after, placed, gpus, before)) if compare else (),
-        notes=_notes(start),
+        after=left,
+        gpus_after=run.gpus,
+        compared=tuple(_compared(start, pods, run, before)) if compare else (),
+        notes=tuple(_notes(start, left)),
     )
+
+
+def _run(start: Start, pods: Sequence[Pod]) -> _Run:
+    arriving = Arriving(start)
+    for pod in pods:
+        arriving.arrive(pod)
+    arriving.settle()
+    placed = tuple(map(arriving.told, pods))
+    return _Run(arriving=arriving, placed=placed, gpus=_gpus_after(start, placed))
 
 
 def _slots(start: Start, pods: Sequence[Pod], named: Sequence[Shape]) -> SlotsNow:
@@ -61,40 +92,55 @@ def _gpus_after(start: Start, placed: Sequence[Placed]) -> GpuRoom:
     return replace(before, free=free)
 
 
-def _contest(
-    start: Start, after: Situation, placed: Sequence[Placed], gpus: GpuRoom, before: SlotsNow
-) -> Contest:
-    room = room_left(start.situation, start.kept)
+def _compared(
+    start: Start, pods: Sequence[Pod], run: _Run, before: SlotsNow
+) -> Iterator[Compared]:
+    """The same pods by other ways to choose CPUs; then had all that ask asked by one policy."""
+    shapes = tuple(each.shape for each in before.shapes)
+    yield from compared(_contest(start, run, shapes))
+    for policy in Policy:
+        other = [_by(policy, pod, run.arriving) for pod in pods]
+        yield as_placed(f"{ASSIGNER}, all {policy}", _contest(start, _run(start, other), shapes))
+
+
+def _by(policy: Policy, pod: Pod, arriving: Arriving) -> Pod:
+    asked = arriving.asked(pod)
+    return pod if asked is None or not asked.source else with_policy(pod, asked.wish, policy)
+
+
+def _contest(start: Start, run: _Run, shapes: tuple[Shape, ...]) -> Contest:
+    arriving = run.arriving
+    wanted = [(each, arriving.asked(each.pod)) for each in run.placed]
     return Contest(
         topology=start.situation.inputs.topology,
-        room=room,
-        gpus=gpus,
-        shapes=tuple(each.shape for each in before.shapes),
-        labels=after.labels,
+        room=room_left(start.situation, start.kept),
+        gpus=run.gpus,
+        shapes=shapes,
+        labels=start.situation.labels,
         pods=tuple(
-            (each, wanted, beside(each.pod, after.holders))
-            for each in placed
-            if each.fate is not Fate.WAITING and (wanted := _wanted(each.pod, start)) > 0
+            Entrant(
+                placed=each,
+                cpus=asked.wish.cpus,
+                there=beside(each.pod, arriving.situation.holders),
+                fewest=arriving.fewest(each.pod, asked.wish.cpus),
+            )
+            for each, asked in wanted
+            if each.fate is not Fate.WAITING and asked is not None and asked.wish.cpus
         ),
     )
 
 
-def _wanted(pod: Pod, start: Start) -> int:
-    """The CPUs of its own that a pod asks for."""
-    try:
-        asked = asking(pod, everyone=start.mode is Mode.ALWAYS)
-    except AssignmentError:
-        return 0
-    return 0 if asked is None else asked.wish.cpus
-
-
-def _notes(start: Start) -> tuple[str, ...]:
-    notes = []
+def _notes(start: Start, left: Sequence[ShapeSlots]) -> Iterator[str]:
     if start.mode is Mode.OFF:
-        notes.append("the assigner is off in the settings: this is what it would do")
+        yield "the assigner is off in the settings: this is what it would do"
     if start.situation.inputs.kubelet_static:
-        notes.append(
+        yield (
             "kubelet's static CPU manager gives out CPUs here, which isn't simulated: pods are"
             " shown with the NUMA nodes that they would share"
         )
-    return tuple(notes)
+    used = {node.node_id for each in left for node in each.nodes if node.short == "in-use"}
+    if used:
+        yield (
+            f"pods that may span nodes are on node{'s' if len(used) > 1 else ''} {render(used)}:"
+            " no slot counts there for pods with singleNUMANodeExclusive Required, the default"
+        )

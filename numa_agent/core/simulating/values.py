@@ -8,6 +8,7 @@ from numa_agent.core.assigner import Kept, Mode, Situation
 from numa_agent.core.assigner.values import NodeIds
 from numa_agent.core.assignment import Assignment, AssignmentError
 from numa_agent.core.cpulist import CpuSet
+from numa_agent.core.cpusets import Options
 from numa_agent.core.grants import PodResources
 from numa_agent.core.node import Node
 from numa_agent.core.pods import Pod
@@ -33,7 +34,7 @@ class Start:
 
     `granted` is kubelet's answer, `gpus` the resource that GPUs are handed out as. `said` are, by
     uid, the decisions that the pods to come bring along in their annotations. `mode` is the
-    assigner's.
+    assigner's, `options` those by which pods are bound.
     """
 
     situation: Situation
@@ -43,6 +44,7 @@ class Start:
     gpus: str | None = None
     said: Mapping[str, Assignment | AssignmentError] = field(default_factory=dict)
     mode: Mode = Mode.FALLBACK
+    options: Options = field(default_factory=Options)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -64,6 +64,19 @@ def choose_nodes(wish: Wish, room: Room, offer: CpusOf, ever: CpusOf) -> NodeIds
     return chosen
 
 
+def fewest_ever(wish: Wish, room: Room, ever: CpusOf) -> int | None:
+    """How many nodes a pod takes at least where all that could ever be had can be had, None where
+    all lack it; `ever` are by node id the CPUs that it could ever have."""
+    case = Case(
+        wish=wish,
+        room=room,
+        now=capacity_now(wish, room, ever),
+        ever=capacity_ever(wish, room, ever, ever),
+        places=places_of(wish, room),
+    )
+    return _count_ever(case, Work(STEPS))
+
+
 def _choose(case: Case, positions: Sequence[int], could: int | None, work: Work) -> NodeIds | None:
     """The best set of those nodes, None where none holds the pod.
 
