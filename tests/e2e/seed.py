@@ -117,7 +117,7 @@ def seen(cluster: Cluster, pod: str) -> int:
     mems = str(node) if "memory" in requests(cluster, pod) else "0-1"
     assert cluster.in_force(pod) == (cpus, mems)
     assert cluster.born(pod, "main") == Born(cpus=cpus, mems=mems)
-    assert ("MemoryNotBound" in cluster.events(pod)) == (mems == "0-1")
+    assert ("MemoryNotAsked" in cluster.events(pod)) == (mems == "0-1")
     keep = decided(cluster, pod)
     assert cpulist.parse(keep["cpus"]) == chosen, keep
     story = cluster.ask_agent("explain", f"{DEFAULT}/{pod}").decode()

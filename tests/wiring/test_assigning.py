@@ -177,3 +177,22 @@ def test_verify_and_explain_say_who_decided(node: Node) -> None:
     story = explain_once(node.config, "ml/train-0").story
     (decided,) = (each for each in story.chapters if each.title == "decided")
     assert any("numa-agent's assigner" in line for line in decided.lines)
+
+
+def test_a_pod_that_tells_no_memory_is_told_gently_that_none_is_held_to_nodes(node: Node) -> None:
+    def without_memory(pod: Any) -> None:
+        for amounts in pod["spec"]["containers"][0]["resources"].values():
+            amounts.pop("memory")
+
+    node.change(without_memory)
+    codes = [each.code for each in node.take().conditions]
+    assert "mems-untold" in codes
+    assert "mems-not-set" not in codes
+    story = explain_once(node.config, "ml/train-0").story
+    [line] = [
+        line
+        for chapter in story.chapters
+        for line in chapter.lines
+        if chapter.title == "decided" and line.startswith("container trainer")
+    ]
+    assert "memory of node 1 meant and not set (mems-untold)" in line

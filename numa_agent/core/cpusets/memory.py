@@ -18,6 +18,8 @@ from numa_agent.core.cpusets.values import Inputs, Mems, Options
 from numa_agent.core.pods import Pod
 
 NOT_SET = "mems-not-set"
+UNTOLD = "mems-untold"
+"""The same of a pod that tells no amount of memory, where nobody named memory nodes for it."""
 _NO_NEED = "it has neither a limit nor a request for memory"
 
 
@@ -54,12 +56,20 @@ class Memory:
             return {}
         why = self._obstacle(pod, groups, wanted, every=len(wanted) == len(found))
         if why is not None:
-            self._say(NOT_SET, pod, f"memory nodes {_all(wanted)} aren't set: {why}")
+            self._say_not_set(pod, said, f"memory nodes {_all(wanted)} aren't set: {why}")
             return {}
         if groups.version is Version.V2 and self._when is Mems.WITH_CPUS:
             # A container's own directory is there when its tasks are.
             return dict.fromkeys(wanted, frozenset().union(*wanted.values()))
         return wanted
+
+    def _say_not_set(self, pod: Pod, said: Assignment, message: str) -> None:
+        placements = (said.pod, *said.containers.values())
+        named = said is not self._inputs.own.get(pod.uid) and any(each.mems for each in placements)
+        if named or not message.endswith(_NO_NEED):
+            self._say(NOT_SET, pod, message)
+        else:
+            self._say(UNTOLD, pod, f"{message}; the kernel takes it near its CPUs while it can")
 
     def _usable(self, pod: Pod, placement: Placement, groups: PodGroups) -> MemSet:
         """The nodes with memory among those decided, or among those of a container's CPUs."""

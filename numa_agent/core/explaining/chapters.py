@@ -15,6 +15,9 @@ from numa_agent.core.pods import Pod
 from numa_agent.core.report import Proof
 from numa_agent.core.verdict.wording import amount, named_device, nodes
 
+_UNSET = ("mems-not-set", "mems-untold")
+"""Conditions of a pod whose memory isn't held to the nodes that were decided."""
+
 
 def tell(case: Case) -> Story:
     """The story of a pod of this node."""
@@ -44,7 +47,7 @@ def _decided(case: Case) -> Iterator[str]:
         if alone.pod.uid == case.pod.uid:
             yield f"not ours to bind ({alone.code}): {alone.message}"
     for proof in case.proofs:
-        yield _decision(proof)
+        yield _decision(case, proof)
     if not case.proofs:
         yield "no container of it runs"
     yield from here(case)
@@ -53,12 +56,14 @@ def _decided(case: Case) -> Iterator[str]:
             yield f"{key} was written {_writers(case.pod, key)}"
 
 
-def _decision(proof: Proof) -> str:
+def _decision(case: Case, proof: Proof) -> str:
     name, wanted = proof.container.name, proof.asked
     if wanted.cpus is None or wanted.shares:
         which = f", {render(wanted.cpus)}" if wanted.cpus else ""
         return f"container {name}: nobody decided CPUs: it shares what is nobody's own{which}"
-    mems = f", memory of {nodes(wanted.mems)}" if wanted.mems else ""
+    unset = next((each.code for each in case.conditions if each.code in _UNSET), None)
+    kept = "" if unset is None else f" meant and not set ({unset})"
+    mems = f", memory of {nodes(wanted.mems)}{kept}" if wanted.mems else ""
     by = wanted.by or "an assignment that is in force"
     return f"container {name}: CPUs {render(wanted.cpus)}{mems}, by {by}"
 

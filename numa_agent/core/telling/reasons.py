@@ -28,6 +28,7 @@ _DRIFT = Reason(name="CPUSetDrift", volatile=True)
 _CONFLICT = Reason(name="CPUSetConflict", volatile=True)
 _CONTAINERS_SHARE = Reason(name="ContainersShareCPUs")
 _MEMORY_NOT_BOUND = Reason(name="MemoryNotBound", volatile=True)
+_MEMORY_NOT_ASKED = Reason(name="MemoryNotAsked", kind=Kind.NORMAL)
 _MEMORY_REMOTE = Reason(name="MemoryRemote")
 _MEMORY_DROPPED = Reason(name="MemoryNodesDropped")
 _MOVE_SLOW = Reason(name="MemoryMoveSlow", volatile=True)
@@ -93,6 +94,7 @@ EVENT_REASONS = {
     "mems-away-from-cpus": _MEMORY_REMOTE,
     "mems-dropped": _MEMORY_DROPPED,
     "mems-not-set": _MEMORY_NOT_BOUND,
+    "mems-untold": _MEMORY_NOT_ASKED,
     "move-lasts-long": _MOVE_SLOW,
     "pods-lost": _PODS_LOST,
     "policy-differs": _DISAGREE,

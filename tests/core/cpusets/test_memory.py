@@ -9,6 +9,8 @@ from numa_agent.core.assignment import Assignment, Placement
 from numa_agent.core.cgroups import PodGroups
 from numa_agent.core.cpusets import Desired, Mems, Options, steps
 from numa_agent.core.pods import Pod
+from numa_agent.core.telling.notices import Kind
+from numa_agent.core.telling.reasons import EVENT_REASONS
 from numa_agent.core.topology import HugePages
 from tests.core.cpusets.scene import (
     GIB,
@@ -151,6 +153,22 @@ def test_without_room_on_the_nodes_the_pod_is_not_held_to_them(
     assert mems(answer) == {}
     assert why(answer) == f"memory nodes 1 aren't set: {expected}"
     assert answer.assigned == {uid(1): cpus("4-7")}
+
+
+@pytest.mark.parametrize(
+    ("mems", "code"), [("", "mems-untold"), ("1", "mems-not-set")], ids=["cpus", "memory nodes"]
+)
+def test_one_that_tells_no_memory_is_no_fault_unless_memory_nodes_were_named(
+    mems: str, code: str
+) -> None:
+    answer = decided(own("4-7", mems=mems), bound=pod(1, containers=()))
+    assert codes(answer) == [code]
+    # What we name ourselves nobody asked for.
+    ours = own("4-7", mems="1")
+    answer = decided(ours, bound=pod(1, containers=()), own={uid(1): ours})
+    assert codes(answer) == ["mems-untold"]
+    assert "it has neither a limit nor a request for memory" in answer.conditions[0].message
+    assert EVENT_REASONS["mems-untold"].kind is Kind.NORMAL
 
 
 def test_pods_of_one_pass_don_t_get_the_same_room_twice() -> None:
