@@ -52,8 +52,9 @@ def _kubelet(root: Path) -> tuple[KubeletSettings, CpuSet]:
     said = yaml.safe_load((root / KUBELET_DIR / "config.yaml").read_text())
     settings = KubeletSettings(
         cpu_manager_policy=said["cpuManagerPolicy"],
-        topology_manager_policy=said["topologyManagerPolicy"],
-        topology_manager_scope=said["topologyManagerScope"],
+        # kubelet's own defaults, where a real one's configuration names none.
+        topology_manager_policy=said.get("topologyManagerPolicy", "none"),
+        topology_manager_scope=said.get("topologyManagerScope", "container"),
     )
     # One CPU is a number to YAML.
     return settings, cpulist.parse(str(said.get("reservedSystemCPUs", "")))
