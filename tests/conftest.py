@@ -19,3 +19,9 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         action="store_true",
         help="boot Debian's kernels 5.10 and 6.12 as well as this host's own (tests/vm)",
     )
+    parser.addoption(
+        "--quiet-minutes",
+        type=float,
+        default=1.0,
+        help="how long pods come and go beside one that nobody may fight about (tests/e2e)",
+    )
