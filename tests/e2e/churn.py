@@ -15,7 +15,7 @@ class Churn:
     """Lets pods come and go, and keeps what was written and what `bound` could use.
 
     `cycles` is how often; `agent_writes` are the agent's by its own count, and `calm_writes` those
-    of its and kubelet's after the last pod had gone.
+    of its and kubelet's after the last pod had gone. `lines` are what was watched.
     """
 
     def __init__(self, cluster: Cluster, bound: str) -> None:
@@ -24,7 +24,7 @@ class Churn:
         self.calm_writes = 0
         self._cluster = cluster
         self._bound = bound
-        self._lines: list[Json] = []
+        self.lines: list[Json] = []
 
     def run(self, seconds: float) -> None:
         """Go on for so long, then wait until nobody has anything to do any more."""
@@ -38,28 +38,29 @@ class Churn:
                 cluster.delete("two")
                 self.cycles += 1
             cluster.until("kubelet has it all back", lambda: given(cluster) == {"": "0-7"})
+            cluster.until("and gave it to all", lambda: self._pools() == {"0-7"})
             cluster.until("the bound pod's CPUs are all that aren't available", self._only_bound)
             count = len(self._read(log.read_text()))
             time.sleep(CALM_SECONDS)
             self.calm_writes = len(self._read(log.read_text())) - count
-        self._lines = self._read(log.read_text())
+        self.lines = self._read(log.read_text())
         self.agent_writes = {key: n - before.get(key, 0) for key, n in writes(cluster).items()}
 
     @property
     def seconds(self) -> float:
         """How long it was watched."""
-        return float(self._lines[-1]["at"] - self._lines[0]["at"])
+        return float(self.lines[-1]["at"] - self.lines[0]["at"])
 
     @property
     def in_force(self) -> set[str]:
         """All that any container of the bound pod could ever use."""
-        return {line["in_force"] for line in self._lines if "in_force" in line} - {"gone"}
+        return {line["in_force"] for line in self.lines if "in_force" in line} - {"gone"}
 
     def seconds_outside(self, cpus: str) -> float:
         """How long a container of the bound pod could use anything else, to 20 ms."""
-        total, end = 0.0, self._lines[-1]["at"]
+        total, end = 0.0, self.lines[-1]["at"]
         since: dict[str, float] = {}
-        for line in self._lines:
+        for line in self.lines:
             if "in_force" in line and (begun := since.pop(line["group"], None)) is not None:
                 total += line["at"] - begun
             if line.get("in_force", cpus) not in (cpus, "gone"):
@@ -71,7 +72,7 @@ class Churn:
         kubelet's runtime does; all of them, or those of the one pod."""
         return [
             line
-            for line in self._lines
+            for line in self.lines
             if "wrote" in line
             and line["group"].startswith(below)
             and pods == line["group"].rpartition("/")[2].startswith("pod")
@@ -90,6 +91,11 @@ class Churn:
             "writes to the bound pod's containers": len(self.written(pods=False, below=own)),
             "writes when all was over": self.calm_writes,
         }
+
+    def _pools(self) -> set[str]:
+        """What kubelet wrote to the containers of those that share; it leaves sandboxes alone."""
+        files = "/sys/fs/cgroup/kubepods/burstable/*/*/cpuset.cpus"
+        return set(self._cluster.node.run(f"cat {files}").split())
 
     def _only_bound(self) -> bool:
         return self._cluster.available() == {"node-0": "3", "node-1": "1"}

@@ -77,6 +77,8 @@ def test_a_bound_pod_stays_bound_while_exclusive_ones_come_and_go(
     assert all(cpulist.parse(cpus) - {6, 7} for cpus in by_kubelet), by_kubelet
     # The pod's own directory is where it is held: nobody had to write that again.
     assert churn.written(pods=True, below=own) == []
+    taken = sum(n for key, n in churn.agent_writes.items() if "taken" in key)
+    assert len(churn.written(pods=True)) == taken, told
     assert quarrels(cluster) == {}
     assert churn.calm_writes == 0, told
     assert cluster.verdicts("bound") == {"app": "aligned"}
