@@ -84,6 +84,7 @@ def measure(
         free_memory=planned.inputs.free_memory,
         spilled=around.spilled,
         topology_policy=around.topology_policy,
+        refused=wanted.refused,
     )
     return Measured(facts=facts, tasks_seen=len(found.masks))
 

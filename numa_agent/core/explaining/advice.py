@@ -43,6 +43,7 @@ BY_CAUSE = {
         what="it is as it was decided; to have one node, ask for it in the pod's template",
         command=_SPEC,
     ),
+    "refused": _REFUSED,
     "nobody-decided": Todo(
         what="have CPUs decided: ask for one node in the pod's template, and see that a scheduler"
         " which knows NUMA places it",

@@ -71,10 +71,18 @@ def _written(facts: Facts) -> Cause | None:
 
 def _split(facts: Facts, topology: Topology) -> Cause:
     if facts.decided is None:
-        return Cause(code="nobody-decided", message="nobody decided CPUs for it")
+        return why_undecided(facts, "nobody decided CPUs for it")
     if len(topology.nodes_of(facts.decided)) > 1:
         return Cause(code=AS_DECIDED, message="as it was decided")
     return Cause(code="foreign-writer", message=facts.written or "not as it was decided")
+
+
+def why_undecided(facts: Facts, otherwise: str) -> Cause:
+    """Why nothing is decided of a container: it is refused, or, in those words, nobody did."""
+    if facts.refused:
+        message = f"what was decided for it is refused: {facts.refused}"
+        return Cause(code="refused", message=message)
+    return Cause(code="nobody-decided", message=otherwise)
 
 
 def _fewer(facts: Facts, effective: CpuSet, topology: Topology) -> Iterator[Reason]:

@@ -4,6 +4,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
 from numa_agent.core.topology import Topology
+from numa_agent.core.verdict.cpus import why_undecided
 from numa_agent.core.verdict.facts import Facts, HeldDevice, Node
 from numa_agent.core.verdict.values import Cause, Reason
 from numa_agent.core.verdict.wording import named_device, nodes
@@ -79,5 +80,5 @@ def _chosen_apart(facts: Facts) -> Cause | None:
             " device without regard to the CPUs",
         )
     if facts.decided is None:
-        return Cause(code="nobody-decided", message="nobody decided CPUs beside it")
+        return why_undecided(facts, "nobody decided CPUs beside it")
     return Cause(code="chosen-apart", message="the CPUs weren't decided beside it")

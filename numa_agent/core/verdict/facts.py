@@ -56,6 +56,7 @@ class Facts:
 
     The rest are what causes are told from. `limit` is the cgroup above it that has less than was
     decided, and `written` who changed its own set, in words. `topology_policy` is kubelet's.
+    `refused` is the code of why what was decided isn't followed, "" where it is or nobody did.
     `free_memory` is in bytes by node, and `spilled` what each node could not give to those that
     wanted it there, since the boot.
     """
@@ -82,3 +83,4 @@ class Facts:
     free_memory: Mapping[Node, int | None] = field(default_factory=dict)
     spilled: Mapping[Node, int] = field(default_factory=dict)
     topology_policy: str | None = None
+    refused: str = ""

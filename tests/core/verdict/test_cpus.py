@@ -23,6 +23,21 @@ def test_the_cpus_decided_in_two_nodes_are_split() -> None:
 
 
 @pytest.mark.parametrize(
+    ("refused", "code", "why"),
+    [
+        ("", "nobody-decided", "nobody decided CPUs for it"),
+        ("cpus-taken", "refused", "what was decided for it is refused: cpus-taken"),
+    ],
+)
+def test_a_split_is_told_to_be_nobodys_wish_or_a_refused_one(
+    refused: str, code: str, why: str
+) -> None:
+    (reason,) = judged(None, cpus("2-5"), SPARSE, refused=refused).reasons
+    assert reason.cause is not None
+    assert (reason.cause.code, reason.cause.message) == (code, why)
+
+
+@pytest.mark.parametrize(
     ("effective", "reason"),
     [
         ("0-7", "CPUs 0-7 are in force, not 0-3: it may run on 4-7"),

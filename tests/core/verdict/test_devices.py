@@ -92,6 +92,12 @@ def test_nobody_decided_is_said_where_nobody_did() -> None:
     assert reason.cause.code == "nobody-decided"
 
 
+def test_a_refusal_is_said_where_what_was_decided_is_refused() -> None:
+    (reason,) = verdict(None, NEAR, devices=(device("a", 1),), refused="malformed").reasons
+    assert reason.cause is not None
+    assert reason.cause.code == "refused"
+
+
 def test_on_a_machine_of_one_node_what_was_not_seen_cannot_be_elsewhere() -> None:
     one = replace(machine(numa_node(0, "0-3")), gpus=(gpu("0000:01:00.0"),))
     unseen: Any = {"devices_unseen": "kubelet didn't answer", "devices_asked": True}
