@@ -5,8 +5,9 @@ import json
 import os
 import shutil
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
+from functools import partial
 from pathlib import Path
 from typing import Self
 
@@ -33,7 +34,7 @@ OBJECTS = (
 
 
 class Bench:
-    """A control plane, a guest and the agent on it, while the `with` block does.
+    """A control plane, `nodes` guests and the agent on each, while the `with` block does.
 
     `overlay` is one of manifests/overlays, `policy` kubelet's.
     `seconds` has how long each phase took, `folder` the logs: it stays, and of older runs'
@@ -48,6 +49,7 @@ class Bench:
         overlay: str = "kube-scheduler",
         policy: Policy = "none",
         machine: Machine = MACHINE,
+        nodes: int = 1,
     ) -> None:
         self.seconds: dict[str, float] = {}
         self.reboots = 0
@@ -56,6 +58,8 @@ class Bench:
         self._overlay = overlay
         self._policy = policy
         self._machine = machine
+        self._nodes = nodes
+        self._boots: dict[str, str] = {}
         self._ends = ExitStack()
 
     def __enter__(self) -> Self:
@@ -101,47 +105,61 @@ class Bench:
             booted = kernel.ready(CACHE)
         self._image = Build(CACHE / "e2e")
         self._ends.callback(self._image.stop)
-        name = free_address()
+        names = [free_address() for _ in range(self._nodes)]
         with self.phase("control plane"):
-            plane = self._ends.enter_context(ControlPlane(programs, [name]))
-        guest = Guest(
-            name=name,
-            folder=self.folder / "guest",
-            kernel=booted,
-            plane=plane,
-            programs=programs,
-            policy=self._policy,
-            machine=self._machine,
-        )
-        self.cluster = Cluster(plane, programs, [guest])
+            plane = self._ends.enter_context(ControlPlane(programs, names))
+        guests = [
+            Guest(
+                name=name,
+                folder=self.folder / ("guest" if name == names[0] else f"guest-{name}"),
+                kernel=booted,
+                plane=plane,
+                programs=programs,
+                policy=self._policy,
+                machine=self._machine,
+            )
+            for name in names
+        ]
+        self.cluster = Cluster(plane, programs, guests)
         try:
             self._bring_up()
         except GuestHungError:
             self.boot_again()
 
     def _bring_up(self) -> None:
-        """Boot the guest and bring the agent onto it; twice does no harm."""
-        cluster, guest = self.cluster, self.cluster.node
-        self._ends.callback(guest.stop)
+        """Boot the guests that are off and bring the agent onto them; twice does no harm."""
+        each_node = self.cluster.each_node()
+        off = [cluster for cluster in each_node if not cluster.node.on]
         with self.phase("boot"):
             self._since = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
-            guest.boot()
-            self._boot = guest.read("/proc/sys/kernel/random/boot_id")
+            for cluster in off:
+                self._ends.callback(cluster.node.stop)
+                cluster.node.boot()
+                boot = cluster.node.read("/proc/sys/kernel/random/boot_id")
+                self._boots[cluster.node.name] = boot
         with self.phase("agent's image"):
             archive = self._image.archive()
         with self.phase("image imported"):
-            cluster.until("kubelet started", (guest.share / "kubelet.log").exists)
-            if not guest.archives:
-                shutil.copy(archive, guest.share / "agent.tar")
-                guest.run("ctr -n k8s.io images import /run/share/agent.tar", seconds=150)
-                # From now on it has the image when it boots, as a node has on its disk.
-                guest.archives = (archive,)
+            for cluster in off:
+                self._import(cluster, archive)
         with self.phase("node ready"):
-            cluster.until("the node is ready", self._node_is_ready)
+            for cluster in off:
+                cluster.until("the node is ready", partial(self._node_is_ready, cluster))
         with self.phase("agent ready"):
             self.prepare()
             self._deploy()
-            cluster.until("the agent is ready", self._agent_is_ready, seconds=180)
+            for cluster in off:
+                ready = partial(self._agent_is_ready, cluster)
+                cluster.until("the agent is ready", ready, seconds=180)
+
+    def _import(self, cluster: Cluster, archive: Path) -> None:
+        guest = cluster.node
+        cluster.until("kubelet started", (guest.share / "kubelet.log").exists)
+        if not guest.archives:
+            shutil.copy(archive, guest.share / "agent.tar")
+            guest.run("ctr -n k8s.io images import /run/share/agent.tar", seconds=150)
+            # From now on it has the image when it boots, as a node has on its disk.
+            guest.archives = (archive,)
 
     def boot_again(self) -> None:
         """Boot a guest that hung once more; GuestHungError if that was done already."""
@@ -152,22 +170,29 @@ class Bench:
         self.reboot("hung-guest")
 
     def reboot(self, name: str) -> None:
-        """Switch the guest off and boot it anew, with empty disks; its logs stay in `name`."""
-        guest = self.cluster.node
-        guest.stop()
-        guest.folder.rename(self.folder / name)
+        """Switch all guests off and boot them anew, with empty disks; logs stay in `name`."""
+        for guest in self.cluster.guests:
+            guest.stop()
+        self.switch_on(name)
+
+    def switch_on(self, name: str) -> None:
+        """Boot the guests that are off, as `reboot` does."""
+        for guest in self.cluster.guests:
+            if not guest.on and guest.folder.exists():
+                kept = self.folder / name / guest.folder.name
+                kept.parent.mkdir(exist_ok=True)
+                guest.folder.rename(kept)
         self._bring_up()
 
-    def _node_is_ready(self) -> bool:
+    def _node_is_ready(self, cluster: Cluster) -> bool:
         """Whether the node is, since this boot: until it is back, the old status stays."""
-        node = self.cluster.find(f"/api/v1/nodes/{self.cluster.node.name}") or {}
+        node = cluster.find(f"/api/v1/nodes/{cluster.node.name}") or {}
         told = node.get("status", {}).get("nodeInfo", {}).get("bootID")
-        return told == self._boot and condition(node, "Ready") == "True"
+        return told == self._boots[cluster.node.name] and condition(node, "Ready") == "True"
 
-    def _agent_is_ready(self) -> bool:
+    def _agent_is_ready(self, cluster: Cluster) -> bool:
         """Whether the agent is, in a container of this boot."""
-        cluster = self.cluster
-        return self._node_is_ready() and any(
+        return self._node_is_ready(cluster) and any(
             cluster.ready(name, NAMESPACE) and cluster.started(name, NAMESPACE) >= self._since
             for name in cluster.agents()
         )
@@ -201,11 +226,8 @@ class Bench:
         if not hasattr(self, "cluster"):
             return
         cluster = self.cluster
-        for log in [*cluster.node.logs, *cluster.plane.logs]:
-            with suppress(OSError):
-                shutil.copy(log, target)
+        self._copy(cluster.plane.logs, target)
         selector = ("-l", "app.kubernetes.io/name=numa-agent", "--prefix", "--tail=-1")
-        record = ("record", "-", *CONFIG)
         questions = {
             "agent.log": ("logs", "-n", NAMESPACE, *selector),
             "agent-before-its-restart.log": ("logs", "--previous", "-n", NAMESPACE, *selector),
@@ -213,9 +235,18 @@ class Bench:
         }
         for file, words in questions.items():
             self._keep(target / file, *words)
-        with suppress(AssertionError):
-            agent = ("exec", "-n", NAMESPACE, cluster.agent, "--", "numa-agent")
-            self._keep(target / "node.tar.gz", *agent, *record)
+        for each in cluster.each_node():
+            own = target if each.node is cluster.node else target / each.node.name
+            own.mkdir(exist_ok=True)
+            self._copy(each.node.logs, own)
+            with suppress(AssertionError):
+                agent = ("exec", "-n", NAMESPACE, each.agent, "--", "numa-agent")
+                self._keep(own / "node.tar.gz", *agent, "record", "-", *CONFIG)
+
+    def _copy(self, logs: Iterable[Path], target: Path) -> None:
+        for log in logs:
+            with suppress(OSError):
+                shutil.copy(log, target)
 
     def _keep(self, file: Path, *words: str) -> None:
         """What kubectl says, or why it doesn't. One that hangs must not hide the failure."""

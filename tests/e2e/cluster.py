@@ -1,11 +1,13 @@
 """The cluster as a scenario uses it: apply, wait, look."""
 
+import copy
 import json
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
+from tests.e2e.guest import Guest
 from tests.e2e.kubectl import Kubectl, KubectlError
 from tests.e2e.pods import Json
 
@@ -35,6 +37,16 @@ class Born:
 
 class Cluster(Kubectl):
     """One control plane with its guests. `node` is the one that scenarios look at."""
+
+    def on(self, guest: Guest) -> "Cluster":
+        """The same cluster with another guest as `node`."""
+        other = copy.copy(self)
+        other.node = guest
+        return other
+
+    def each_node(self) -> list["Cluster"]:
+        """The cluster with each of its guests as `node`, its own first."""
+        return [self, *(self.on(guest) for guest in self.guests if guest is not self.node)]
 
     # What a user does.
 
@@ -127,14 +139,20 @@ class Cluster(Kubectl):
         both = self.until(f"{pod} says what it may use", lambda: found(said(), 2), seconds=30)
         return Born(cpus=both["Cpus_allowed_list:"], mems=both["Mems_allowed_list:"])
 
-    def cgroup(self, pod: str, file: str) -> str:
-        """A file of the pod's own cgroup, with kubelet's driver cgroupfs."""
+    def group(self, pod: str) -> str:
+        """The folder of the pod's own cgroup, with kubelet's driver cgroupfs."""
         manifest = self.pod(pod)
         assert manifest is not None, f"no pod {pod}"
         kind = manifest["status"]["qosClass"].lower()
-        levels = ["kubepods", *([] if kind == "guaranteed" else [kind])]
-        levels.append(f"pod{manifest['metadata']['uid']}")
-        return self.node.read("/".join(["/sys/fs/cgroup", *levels, file]))
+        metadata = manifest["metadata"]
+        # kubelet has a static pod under another uid than the API server has its mirror.
+        uid = metadata.get("annotations", {}).get("kubernetes.io/config.hash", metadata["uid"])
+        levels = ["kubepods", *([] if kind == "guaranteed" else [kind]), f"pod{uid}"]
+        return "/".join(["/sys/fs/cgroup", *levels])
+
+    def cgroup(self, pod: str, file: str) -> str:
+        """A file of the pod's own cgroup."""
+        return self.node.read(f"{self.group(pod)}/{file}")
 
     def in_force(self, pod: str) -> tuple[str, str]:
         """The CPUs and memory nodes that the kernel holds a pod to, in its lists."""
@@ -184,8 +202,11 @@ class Cluster(Kubectl):
         return {zone["name"]: zone for zone in found["zones"]}
 
     def idle(self) -> bool:
-        """Whether the published object says that no pod holds a CPU."""
-        return bool(self.zones()) and self.available() == self.available(field="allocatable")
+        """Whether each node's published object says that no pod holds a CPU."""
+        return all(
+            each.zones() and each.available() == each.available(field="allocatable")
+            for each in self.each_node()
+        )
 
     def available(self, resource: str = "cpu", *, field: str = "available") -> dict[str, str]:
         """How much of a resource each published zone has available, or another field of it."""

@@ -7,6 +7,9 @@ from tests.vm.guest import SHARE
 
 Policy = Literal["none", "static", "numa"]
 
+STATIC_PODS = "/etc/kubernetes/manifests"
+"""Where kubelet looks for static pods' manifests."""
+
 POLICIES: Mapping[Policy, Mapping[str, Any]] = {
     "none": {"cpuManagerPolicy": "none"},
     "static": {"cpuManagerPolicy": "static", "reservedSystemCPUs": "0,4"},
@@ -47,6 +50,7 @@ def configuration(policy: Policy) -> dict[str, Any]:
         # Nobody answers there; without an address kubelet warns at every pod.
         "clusterDNS": ["10.0.0.10"],
         "nodeStatusUpdateFrequency": "4s",
+        "staticPodPath": STATIC_PODS,
         "imageGCHighThresholdPercent": 100,
         "evictionHard": {
             "memory.available": "100Mi",

@@ -62,6 +62,13 @@ def test_a_guest_whose_qemu_has_ended_hangs_at_once(
         guest.check_alive()
 
 
+def test_a_guest_that_was_switched_off_is_well(guest: Guest) -> None:
+    assert guest.on
+    guest.stop()
+    assert not guest.on
+    guest.check_alive()
+
+
 class Scenario:
     """A scenario whose guest hangs `times` times, and a bench that counts its boots."""
 

@@ -15,7 +15,7 @@ echo 1 >/proc/sys/net/ipv4/ip_forward
 printf '127.0.0.1 localhost\n10.0.2.15 %s\n' "$NODE" >/etc/hosts
 : >/etc/resolv.conf
 echo "$MACHINE_ID" >/etc/machine-id
-mkdir -p /etc/cni/net.d
+mkdir -p /etc/cni/net.d /etc/kubernetes/manifests
 cp "$SHARE/10-ptp.conflist" /etc/cni/net.d/
 cp "$SHARE/config.yaml" /var/lib/kubelet/
 : >"$SHARE/booted"
