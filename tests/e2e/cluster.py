@@ -120,10 +120,17 @@ class Cluster(Kubectl):
         return min(filter(None, moments), default="")
 
     def events(self, pod: str, namespace: str = DEFAULT) -> dict[str, str]:
-        """The last message of each reason that there is an Event with."""
+        """The last message of each reason that there is an Event with; of this pod, not of one
+        before it under its name.
+        """
+        metadata = (self.pod(pod, namespace) or {"metadata": {}})["metadata"]
         selector = f"fieldSelector=involvedObject.name={pod}"
         found = self.plane.ask("GET", f"/api/v1/namespaces/{namespace}/events?{selector}")
-        return {each["reason"]: each["message"] for each in found["items"]}
+        return {
+            each["reason"]: each["message"]
+            for each in found["items"]
+            if each["involvedObject"].get("uid") in (metadata.get("uid"), node_uid(metadata))
+        }
 
     def logs(self, pod: str, container: str = "app", *more: str) -> str:
         """What a container said."""
@@ -144,10 +151,8 @@ class Cluster(Kubectl):
         manifest = self.pod(pod)
         assert manifest is not None, f"no pod {pod}"
         kind = manifest["status"]["qosClass"].lower()
-        metadata = manifest["metadata"]
-        # kubelet has a static pod under another uid than the API server has its mirror.
-        uid = metadata.get("annotations", {}).get("kubernetes.io/config.hash", metadata["uid"])
-        levels = ["kubepods", *([] if kind == "guaranteed" else [kind]), f"pod{uid}"]
+        own = f"pod{node_uid(manifest['metadata'])}"
+        levels = ["kubepods", *([] if kind == "guaranteed" else [kind]), own]
         return "/".join(["/sys/fs/cgroup", *levels])
 
     def cgroup(self, pod: str, file: str) -> str:
@@ -221,6 +226,13 @@ class Cluster(Kubectl):
         pods = self.kubectl("get", "pods", "-A", "-o", "wide", check=False)
         events = self.kubectl("get", "events", "-A", "--sort-by=.lastTimestamp", check=False)
         return f"{pods}\n" + "\n".join(events.splitlines()[-20:])
+
+
+def node_uid(metadata: Json) -> str | None:
+    """A pod's uid for kubelet: that of a static pod isn't its mirror's in the API server."""
+    annotations = metadata.get("annotations", {})
+    found: str | None = annotations.get("kubernetes.io/config.hash", metadata.get("uid"))
+    return found
 
 
 def found(said: dict[str, str], count: int) -> dict[str, str] | None:

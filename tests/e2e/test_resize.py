@@ -42,12 +42,18 @@ def less(cluster: Cluster, before: dict[str, str], node: int, amount: int, kind:
     cluster.until(f"{amount} {kind} less on {zone}", lambda: cluster.available(kind) == wanted)
 
 
-def decided(cluster: Cluster, name: str) -> frozenset[int]:
-    """The CPUs that the agent decided for a pod, which must be those in force."""
-    told = cluster.verify(name)["app"]
-    cpus = told["cpus"]["decided"]
-    assert cluster.in_force(name)[0] == cpus
-    return frozenset(cpulist.parse(cpus))
+def placed(cluster: Cluster, name: str) -> frozenset[int]:
+    """The two CPUs that the assigner gave a pod, once it says so."""
+    cluster.until("NUMAAssigned", lambda: cluster.events(name).get("NUMAAssigned"))
+    return decided(cluster, name, 2)
+
+
+def decided(cluster: Cluster, name: str, count: int) -> frozenset[int]:
+    """The CPUs decided for a pod, in force once there are so many."""
+    cluster.until("in force", lambda: len(cpulist.parse(cluster.in_force(name)[0])) == count)
+    cpus = cluster.in_force(name)[0]
+    assert cluster.verify(name)["app"]["cpus"]["decided"] == cpus
+    return cpulist.parse(cpus)
 
 
 def test_a_pod_with_a_decision_keeps_its_cpus_when_it_is_resized(cluster: Cluster) -> None:
@@ -74,43 +80,46 @@ def test_a_pod_with_a_decision_keeps_its_cpus_when_it_is_resized(cluster: Cluste
 
 
 def test_the_assigner_gives_a_resized_pod_more_and_takes_some_back(cluster: Cluster) -> None:
+    # Of node 0 one core is kept for all, so that node 1 is the one with room for three.
+    cluster.apply(pod("filler", annotations=assigned("2-3", mems="0")))
+    cluster.running("filler")
+    cluster.until("less for others", lambda: not cluster.idle())
     before = cluster.available()
     cluster.apply(pod("grows", container(cpu="2", guaranteed=True), annotations=ASKS))
     cluster.running("grows")
-    cluster.until("NUMAAssigned", lambda: cluster.events("grows").get("NUMAAssigned"))
-    two = decided(cluster, "grows")
-    [node] = [each for each, cpus in NODES.items() if two <= cpus]
+    two = placed(cluster, "grows")
     with watched(cluster.node, cluster.group("grows")) as seen:
         resize(cluster, "grows", limits=True, cpu="3", memory="64Mi")
-        less(cluster, before, node, 3, "cpu")
-        cluster.until("three in force", lambda: len(decided(cluster, "grows")) == 3)
-        three = decided(cluster, "grows")
+        less(cluster, before, 1, 3, "cpu")
+        three = decided(cluster, "grows", 3)
         resize(cluster, "grows", limits=True, cpu="1", memory="64Mi")
-        less(cluster, before, node, 1, "cpu")
-        cluster.until("one in force", lambda: len(decided(cluster, "grows")) == 1)
-        one = decided(cluster, "grows")
-    assert one < two < three <= NODES[node]
+        less(cluster, before, 1, 1, "cpu")
+        one = decided(cluster, "grows", 1)
+        resize(cluster, "grows", limits=True, cpu="5", memory="64Mi")
+        said = cluster.until("told", lambda: cluster.events("grows").get("NUMANotPlaced"))
+        assert f"never-fits: it keeps CPUs {cpulist.render(one)} of NUMA node 1" in said
+        assert decided(cluster, "grows", 1) == one
+        less(cluster, before, 1, 1, "cpu")
+        resize(cluster, "grows", limits=True, cpu="2", memory="64Mi")
+        less(cluster, before, 1, 2, "cpu")
+        again = decided(cluster, "grows", 2)
+    assert two < three <= NODES[1]
+    assert one < three
+    assert one < again <= NODES[1]
     # Never had it any but these.
-    assert {frozenset(cpulist.parse(cpus)) for cpus in seen} == {one, two, three}
+    assert {cpulist.parse(cpus) for cpus in seen} == {one, two, three, again}
     assert cluster.verdicts("grows") == {"app": "aligned"}
 
 
-def test_a_pod_resized_to_what_no_node_has_keeps_what_it_has(cluster: Cluster) -> None:
+def test_a_pod_that_outgrows_its_node_moves_to_the_other(cluster: Cluster) -> None:
     before = cluster.available()
-    cluster.apply(pod("wants", container(cpu="2", guaranteed=True), annotations=ASKS))
-    cluster.running("wants")
-    cluster.until("NUMAAssigned", lambda: cluster.events("wants").get("NUMAAssigned"))
-    two = decided(cluster, "wants")
-    [node] = [each for each, cpus in NODES.items() if two <= cpus]
-    with watched(cluster.node, cluster.group("wants")) as seen:
-        resize(cluster, "wants", limits=True, cpu="5", memory="64Mi")
-        said = cluster.until("told", lambda: cluster.events("wants").get("NUMANotPlaced"))
-        assert said.startswith("never-fits")
-        assert cpulist.render(two) in said
-        less(cluster, before, node, 2, "cpu")
-        resize(cluster, "wants", limits=True, cpu="2", memory="64Mi")
-        cluster.until(
-            "has what it asks for", lambda: cluster.verify("wants")["app"]["asked"]["has_it"]
-        )
-    assert {frozenset(cpulist.parse(cpus)) for cpus in seen} == {two}
-    less(cluster, before, node, 2, "cpu")
+    cluster.apply(pod("outgrows", container(cpu="2", guaranteed=True), annotations=ASKS))
+    cluster.running("outgrows")
+    assert placed(cluster, "outgrows") == {2, 3}
+    less(cluster, before, 0, 2, "cpu")
+    resize(cluster, "outgrows", limits=True, cpu="3", memory="64Mi")
+    less(cluster, before, 1, 3, "cpu")
+    assert decided(cluster, "outgrows", 3) <= NODES[1]
+    # What it had in memory stays where it is, and is told.
+    assert cluster.in_force("outgrows")[1] == "0"
+    cluster.until("told", lambda: cluster.events("outgrows").get("MemoryNotBound"))
