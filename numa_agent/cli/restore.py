@@ -11,7 +11,8 @@ DESCRIPTION = """\
 Give pods back all CPUs and memory nodes that are in force around them, written out: the kernel
 refuses an empty list in a cgroup that has tasks. It is refused while numa-agent runs on the node,
 which would bind the pods again at once: end it first. One pod that opted out with the annotation
-numa-agent.io/bind: "off" may be named meanwhile."""
+numa-agent.io/bind: "off" may be named meanwhile. With --all the agent's own decisions are
+forgotten, too: one that comes later decides anew."""
 
 EPILOG = """\
 examples:

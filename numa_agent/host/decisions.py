@@ -49,6 +49,16 @@ class DecisionsFile:
                 " CPUs that the kernel holds them to"
             ) from error
 
+    def forget(self) -> None:
+        """Remove the file, where there is one. Raises SourceError where that can't be done."""
+        try:
+            self._path.unlink(missing_ok=True)
+        except OSError as error:
+            raise SourceError(
+                f"decisions {self._path}: {error.strerror}; remove it, or an agent that comes"
+                " later goes on by it"
+            ) from error
+
     def _read(self) -> str:
         flags = os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK
         with os.fdopen(os.open(self._path, flags), "rb") as file:

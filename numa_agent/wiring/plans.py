@@ -10,6 +10,7 @@ from numa_agent.core.cpusets import BIND, Step, restore_steps
 from numa_agent.core.errors import GoneError, SourceError
 from numa_agent.core.pods import Pod
 from numa_agent.core.report import Write
+from numa_agent.host.decisions import DecisionsFile
 from numa_agent.host.recorded import is_recorded
 from numa_agent.wiring.lock import TakenError, only_one
 from numa_agent.wiring.looking import looking
@@ -45,6 +46,8 @@ class Restored:
 def restore_once(config: Config, pod_name: str | None) -> Restored:
     """Give one pod (namespace/name), or all that are ours, everything that is in force around it.
 
+    With all of them the agent's own decisions are forgotten, too.
+
     kubelet's static CPU manager keeps its pods and containers, and pods that are somebody else's
     are left alone; one that opted out is restored where it is named. Nothing is written while
     kubelet's state isn't known. Raises ConfigError where no such pod runs here, and SourceError
@@ -70,7 +73,17 @@ def restore_once(config: Config, pod_name: str | None) -> Restored:
                 untouched[pod.full_name] = steps
                 continue
             writes += _written(ports.cpusets, steps)
+        if pod_name is None and not failures and all(write.error is None for write in writes):
+            _forget(config, failures)
     return Restored(writes=tuple(writes), untouched=untouched, failures=tuple(failures))
+
+
+def _forget(config: Config, failures: list[str]) -> None:
+    """Remove what was decided here, all of which was taken back."""
+    try:
+        DecisionsFile(config.decisions_path).forget()
+    except SourceError as error:
+        failures.append(str(error))
 
 
 def _busy(config: Config, stack: ExitStack) -> SourceError | None:

@@ -39,6 +39,21 @@ def test_a_broken_file_is_set_aside_and_named_once(file: Path) -> None:
     assert file.with_name("decisions.json.broken").exists()
 
 
+def test_what_is_forgotten_is_gone_and_what_never_was_is_no_error(file: Path) -> None:
+    store = DecisionsFile(file)
+    store.forget()
+    store.save(KEPT)
+    store.forget()
+    assert store.load() is None
+    assert not [*file.parent.iterdir()]
+
+
+def test_a_file_that_cannot_be_removed_is_named(file: Path) -> None:
+    file.mkdir(parents=True)
+    with pytest.raises(SourceError, match=r"decisions\.json: .*; remove it, or an agent that"):
+        DecisionsFile(file).forget()
+
+
 def test_a_crash_while_it_is_written_leaves_the_old_one(file: Path) -> None:
     store = DecisionsFile(file)
     store.save(KEPT)

@@ -12,6 +12,7 @@ import pytest
 from numa_agent.config import Config, ConfigError
 from numa_agent.core.cpusets import BIND
 from numa_agent.core.errors import SourceError
+from numa_agent.host.decisions import DecisionsFile
 from numa_agent.wiring.lock import only_one
 from numa_agent.wiring.plans import restore_once
 from tests.cluster.loopback import kubeconfig_of, loopback
@@ -97,3 +98,25 @@ def test_a_pod_that_is_not_here_is_named_beside_an_agent_too(
     config, _ = live
     with only_one(config.lock_path), pytest.raises(ConfigError, match="no pod ml/gone runs here"):
         restore_once(config, "ml/gone")
+
+
+@pytest.mark.parametrize("pod", [None, POD], ids=["all", "one"])
+def test_what_was_decided_here_is_forgotten_with_all_of_it(
+    pod: str | None, live: tuple[Config, list[Any]]
+) -> None:
+    config, _ = live
+    DecisionsFile(config.decisions_path).save({})
+    assert not restore_once(config, pod).failures
+    assert config.decisions_path.exists() is (pod is not None)
+
+
+def test_what_was_decided_here_is_kept_while_not_all_can_be_taken_back(
+    live: tuple[Config, list[Any]], tmp_path: Path
+) -> None:
+    config, _ = live
+    DecisionsFile(config.decisions_path).save({})
+    nobody = tmp_path / "nobody"
+    nobody.mkdir()
+    config = replace(config, kubeconfig=kubeconfig_of("http://127.0.0.1:9", nobody))
+    assert restore_once(config, None).failures
+    assert config.decisions_path.exists()
