@@ -1,11 +1,10 @@
 """Everything that scenarios run on, from nothing, and what a failed one leaves."""
 
 import fcntl
-import json
 import os
 import shutil
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from functools import partial
 from pathlib import Path
@@ -13,11 +12,11 @@ from typing import Self
 
 from numa_agent import __version__
 from tests.apiserver.control_plane import NODE_PROGRAMS, PROGRAMS, build
-from tests.e2e import kernel
+from tests.e2e import kernel, overlay
 from tests.e2e.cluster import CONFIG, NAMESPACE, Cluster, condition
 from tests.e2e.control_plane import ControlPlane
 from tests.e2e.guest import Guest, GuestHungError, free_address
-from tests.e2e.images import AGENT, Build
+from tests.e2e.images import Build
 from tests.e2e.kubelet import Policy
 from tests.e2e.node_files import MACHINE
 from tests.vm.guest import CHECKOUT
@@ -36,7 +35,8 @@ OBJECTS = (
 class Bench:
     """A control plane, `nodes` guests and the agent on each, while the `with` block does.
 
-    `overlay` is one of manifests/overlays, `policy` kubelet's.
+    `overlay` is one of manifests/overlays, `policy` kubelet's, `settings` are lines of the agent's
+    beside the overlay's.
     `seconds` has how long each phase took, `folder` the logs: it stays, and of older runs'
     folders KEEP_RUNS do. `reboots` counts the guests that hung. A node that needs more than
     a machine and its policy has a class of its own, with `prepare`.
@@ -50,6 +50,7 @@ class Bench:
         policy: Policy = "none",
         machine: Machine = MACHINE,
         nodes: int = 1,
+        settings: str = "",
     ) -> None:
         self.seconds: dict[str, float] = {}
         self.reboots = 0
@@ -60,6 +61,7 @@ class Bench:
         self._machine = machine
         self._nodes = nodes
         self._boots: dict[str, str] = {}
+        self._settings = settings
         self._ends = ExitStack()
 
     def __enter__(self) -> Self:
@@ -147,9 +149,9 @@ class Bench:
                 cluster.until("the node is ready", partial(self._node_is_ready, cluster))
         with self.phase("agent ready"):
             self.prepare()
-            self._deploy()
+            self.deploy()
             for cluster in off:
-                ready = partial(self._agent_is_ready, cluster)
+                ready = partial(self.has_agent, cluster)
                 cluster.until("the agent is ready", ready, seconds=180)
 
     def _import(self, cluster: Cluster, archive: Path) -> None:
@@ -190,30 +192,41 @@ class Bench:
         told = node.get("status", {}).get("nodeInfo", {}).get("bootID")
         return told == self._boots[cluster.node.name] and condition(node, "Ready") == "True"
 
-    def _agent_is_ready(self, cluster: Cluster) -> bool:
-        """Whether the agent is, in a container of this boot."""
+    def prepare(self) -> None:
+        """Bring onto the node that is ready what else a user has there before the agent comes."""
+
+    def own_overlay(
+        self,
+        name: str = "own",
+        *,
+        manifests: Path = CHECKOUT / "manifests",
+        tag: str = __version__,
+        components: Sequence[str] = (),
+    ) -> Path:
+        """The folder of the user's own overlay; `manifests` and `tag` may be another version's."""
+        own = self.folder / name
+        overlay.write(
+            own,
+            manifests,
+            self._overlay,
+            tag,
+            components=components,
+            settings=self._settings,
+        )
+        return own
+
+    def deploy(self) -> None:
+        """As docs/install.md says: the definition, then an overlay that names the image."""
+        self.cluster.kubectl("apply", "-f", str(CHECKOUT / "manifests" / "crd"))
+        self.cluster.kubectl("apply", "-k", str(self.own_overlay()))
+
+    def has_agent(self, cluster: Cluster | None = None) -> bool:
+        """Whether the agent of the cluster's node is ready, in a container of this boot."""
+        cluster = cluster or self.cluster
         return self._node_is_ready(cluster) and any(
             cluster.ready(name, NAMESPACE) and cluster.started(name, NAMESPACE) >= self._since
             for name in cluster.agents()
         )
-
-    def prepare(self) -> None:
-        """Bring onto the node that is ready what else a user has there before the agent comes."""
-
-    def _deploy(self) -> None:
-        """As docs/install.md says: the definition, then an overlay that names the image."""
-        own = self.folder / "own"
-        own.mkdir(exist_ok=True)
-        base = CHECKOUT / "manifests" / "overlays" / self._overlay
-        content = {
-            "apiVersion": "kustomize.config.k8s.io/v1beta1",
-            "kind": "Kustomization",
-            "resources": [os.path.relpath(base, own)],
-            "images": [{"name": "numa-agent", "newName": AGENT, "newTag": __version__}],
-        }
-        (own / "kustomization.yaml").write_text(json.dumps(content))
-        self.cluster.kubectl("apply", "-f", str(CHECKOUT / "manifests" / "crd"))
-        self.cluster.kubectl("apply", "-k", str(own))
 
     def leave_evidence(self, name: str) -> None:
         """Keep in a folder of that name what tells why a scenario failed.

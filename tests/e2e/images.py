@@ -7,6 +7,7 @@ import os
 import shutil
 import signal
 import subprocess
+import sys
 import tarfile
 from collections.abc import Iterator
 from pathlib import Path
@@ -87,15 +88,17 @@ def missing() -> list[str]:
 class Build:
     """The agent's image, being built by tools/image/make.sh unless `cache` has the same already.
 
-    Its inputs' digest is the cache's key; buildah keeps its layers in `cache` too.
+    Its inputs' digest is the cache's key; buildah keeps its layers in `cache` too. `source` may be
+    another version's tree, which then has a `tag` of its own.
     """
 
-    def __init__(self, cache: Path) -> None:
-        self._folder = cache / "image" / _digest()
+    def __init__(self, cache: Path, source: Path = CHECKOUT, tag: str | None = None) -> None:
+        self._source, self._tag = source, tag
+        self._folder = cache / (tag or "image") / _digest(source)
         self._store = cache / "store"
         run = f"{self._store}-run"
         self._buildah = ("buildah", "--root", str(self._store), "--runroot", run)
-        self._log = cache / "image.log"
+        self._log = cache / f"{tag or 'image'}.log"
         self._making: subprocess.Popen[bytes] | None = None
         if not self._archives():
             self._start()
@@ -111,8 +114,11 @@ class Build:
             "PATH": SEARCH_PATH,
             "BUILDAH": " ".join(self._buildah),
             "OUT": f"{self._folder}.part",
+            "CACHE": str(CHECKOUT / ".cache/image"),
+            "PYTHON": sys.executable,
+            **({"TAG": f"{AGENT}:{self._tag}"} if self._tag else {}),
         }
-        script = CHECKOUT / "tools/image/make.sh"
+        script = self._source / "tools/image/make.sh"
         guard = ("setpriv", "--pdeathsig", "TERM")
         with self._log.open("wb") as log:
             self._making = subprocess.Popen(
@@ -161,20 +167,20 @@ class Build:
             subprocess.run(command, capture_output=True, check=False, timeout=60)
 
 
-def _digest() -> str:
+def _digest(source: Path) -> str:
     """A short digest of everything that is copied into the image."""
     found = hashlib.sha256()
-    for path in sorted(_inputs()):
+    for path in sorted(_inputs(source)):
         data = path.read_bytes()
-        found.update(f"{path.relative_to(CHECKOUT)} {len(data)}\n".encode())
+        found.update(f"{path.relative_to(source)} {len(data)}\n".encode())
         found.update(data)
     return found.hexdigest()[:12]
 
 
-def _inputs() -> Iterator[Path]:
+def _inputs(source: Path) -> Iterator[Path]:
     for name in INPUTS:
-        yield CHECKOUT / name
+        yield source / name
     for folder in FOLDERS:
-        for path in (CHECKOUT / folder).rglob("*"):
+        for path in (source / folder).rglob("*"):
             if path.is_file() and "__pycache__" not in path.parts:
                 yield path

@@ -51,6 +51,8 @@ def configuration(policy: Policy) -> dict[str, Any]:
         "clusterDNS": ["10.0.0.10"],
         "nodeStatusUpdateFrequency": "4s",
         "staticPodPath": STATIC_PODS,
+        # A container that died again starts anew in a second instead of in up to five minutes.
+        "crashLoopBackOff": {"maxContainerRestartPeriod": "1s"},
         "imageGCHighThresholdPercent": 100,
         "evictionHard": {
             "memory.available": "100Mi",
