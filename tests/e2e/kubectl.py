@@ -7,6 +7,8 @@ from pathlib import Path
 
 from tests.e2e.control_plane import ControlPlane
 from tests.e2e.guest import Guest
+from tests.vm.guest import CHECKOUT
+from tests.vm.kernel import SEARCH_PATH
 
 
 class KubectlError(AssertionError):
@@ -44,6 +46,23 @@ class Kubectl:
         if check and done.returncode:
             said = (done.stdout + done.stderr).decode(errors="replace")
             raise KubectlError(f"kubectl {' '.join(words)}: {done.returncode}: {said}")
+        return done.stdout
+
+    def shell(self, command: str, *, seconds: float = 150) -> str:
+        """What a user's shell says to a command, run in the checkout with kubectl in its path."""
+        program, _, config = self._kubectl
+        path = f"{Path(program).parent}:{SEARCH_PATH}"
+        done = subprocess.run(
+            ["/bin/sh", "-c", command],
+            env={"PATH": path, "KUBECONFIG": config},
+            cwd=CHECKOUT,
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            timeout=seconds,
+        )
+        if done.returncode:
+            raise KubectlError(f"{command}: {done.returncode}: {done.stdout}{done.stderr}")
         return done.stdout
 
     def start(self, *words: str, log: Path) -> subprocess.Popen[bytes]:

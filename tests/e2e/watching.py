@@ -1,0 +1,53 @@
+"""What the kernel held pods to in every moment of a scenario, as a program in the guest saw it."""
+
+import json
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Self
+
+from tests.e2e.guest import Guest
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Change:
+    """From `at` on a cgroup below kubepods had these CPUs in force, or, with None, was gone.
+
+    Seconds since the machine's start; `late` is how long nobody had looked before.
+    """
+
+    at: float
+    late: float
+    group: str
+    cpus: str | None
+
+
+class Watch:
+    """Looks at the CPUs of each pod's and container's cgroup while the `with` block does.
+
+    `changes` has what was seen so far, in its order.
+    """
+
+    def __init__(self, node: Guest, name: str) -> None:
+        self._node = node
+        self._file = f"{name}.watch"
+
+    def __enter__(self) -> Self:
+        python = Path(sys.prefix).resolve() / "bin" / Path(sys.executable).name
+        share = "/run/share"
+        command = f"{python} {share}/watch_cpus.py {share}/{self._file}"
+        said = f"{share}/{self._file}.said"
+        self._pid = int(self._node.run(f"{command} >{said} 2>&1 </dev/null & echo $!"))
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._node.run(f"kill {self._pid}", check=False)
+
+    @property
+    def changes(self) -> Iterator[Change]:
+        """All that was seen. AssertionError where nobody looks any more."""
+        self._node.run(f"test -d /proc/{self._pid}")
+        text = (self._node.share / self._file).read_text()
+        for line in text[: text.rfind("\n") + 1].splitlines():
+            yield Change(**json.loads(line))
