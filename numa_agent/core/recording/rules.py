@@ -198,6 +198,8 @@ ACCOUNT: tuple[File, ...] = (File("memory.numa_stat", contents.numa_stat),)
 """That of v1's memory controller."""
 ALLOWED_DEVICES: tuple[File, ...] = (File("devices.list", contents.devices),)
 """That of v1's devices controller."""
+TASK_COUNT: tuple[File, ...] = (File("pids.current", contents.numbers),)
+"""That of v1's pids controller."""
 
 
 def is_sound(data: bytes) -> bool:

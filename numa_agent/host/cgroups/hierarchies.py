@@ -14,6 +14,7 @@ from numa_agent.host.cgroups.mount import Mount
 CPU = ("cpu,cpuacct", "cpu", "cpuacct,cpu")
 MEMORY = ("memory",)
 DEVICES = ("devices",)
+PIDS = ("pids",)
 
 
 def controller_base(mount: Mount, host_root: Path, v1_names: Iterable[str]) -> Path | None:

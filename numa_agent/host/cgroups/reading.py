@@ -13,6 +13,7 @@ from numa_agent.core import cpulist
 from numa_agent.core.cgroups import Group, Version
 from numa_agent.core.cpulist import CpuSet
 from numa_agent.host.cgroups.folder import GONE, Folder, Warn
+from numa_agent.host.cgroups.hidden import Hidden
 from numa_agent.host.cgroups.mount import Mount
 
 MAX_NESTED = 512
@@ -34,6 +35,7 @@ class Reader:
 
     mount: Mount
     warn: Warn
+    hidden: Hidden
     _above: dict[str, Group] = field(default_factory=dict)
 
     def above(self, folder: Folder) -> Group:
@@ -129,7 +131,12 @@ class Reader:
     def _inhabited(self, folder: Folder) -> bool | None:
         """Whether a process is in the cgroup itself."""
         content = self._content(folder, _PROCESSES)
-        return None if content is None else content.strip() != b""
+        if content is None:
+            return None
+        if content.strip():
+            return True
+        left_out = self.hidden.tasks(folder.path)
+        return None if left_out is None else left_out > 0
 
     def _set(self, folder: Folder, name: str) -> CpuSet | None:
         data = self._content(folder, name)

@@ -6,6 +6,7 @@ It finds, reads and writes, and decides nothing but what is never written.
 import os
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
@@ -31,6 +32,7 @@ from numa_agent.host.cgroups.folder import (
     opened,
     shown,
 )
+from numa_agent.host.cgroups.hidden import Hidden
 from numa_agent.host.cgroups.kubelets import Kubelets, liveliest, pod_folders, qos_chain
 from numa_agent.host.cgroups.memory import read_maps, read_memory
 from numa_agent.host.cgroups.mount import PROC_DIR, Mount, find_mount
@@ -166,12 +168,15 @@ class CpusetTree:
         mount = self.mount()
         with opened(mount.path, names_of(path)) as folder:
             try:
-                return read_allowed(folder, mount.names.threads, self._host_root / PROC_DIR)
+                found = read_allowed(folder, mount.names.threads, self._host_root / PROC_DIR)
             except OSError as error:
                 what = f"{mount.path}: the tasks of {folder} can't be read"
                 if error.errno in GONE:
                     raise GoneError(path, f"{what}: it has gone") from error
                 raise refused(path, what, error) from error
+        if found.tasks or found.unseen:
+            return found
+        return replace(found, unseen=self._hidden(mount).tasks(path) or 0)
 
     def quota(self, path: str) -> float | None:
         """The CPUs' worth of time that a cgroup may use, None where it isn't bounded or told."""
@@ -239,4 +244,8 @@ class CpusetTree:
             raise SourceError(str(error)) from error
 
     def _reader(self) -> Reader:
-        return Reader(self.mount(), self._warn)
+        mount = self.mount()
+        return Reader(mount, self._warn, self._hidden(mount))
+
+    def _hidden(self, mount: Mount) -> Hidden:
+        return Hidden(mount, self._host_root, self._host_root / PROC_DIR)

@@ -14,7 +14,7 @@ from numa_agent.core.errors import SourceError
 from numa_agent.core.recording import contents, groups, rules
 from numa_agent.core.recording.rules import File, Shown
 from numa_agent.host.cgroups.folder import MAX_ENTRIES
-from numa_agent.host.cgroups.hierarchies import CPU, DEVICES, MEMORY
+from numa_agent.host.cgroups.hierarchies import CPU, DEVICES, MEMORY, PIDS
 from numa_agent.host.cgroups.layout import Parts as Levels
 from numa_agent.host.cgroups.layout import container_id, layouts, layouts_below, root_names
 from numa_agent.host.cgroups.mount import find_mount
@@ -46,6 +46,7 @@ _OTHERS = (
     (CPU, _Levels(top=(), above=(), pod=rules.QUOTA)),
     (MEMORY, _Levels(top=(), above=(), pod=rules.ACCOUNT)),
     (DEVICES, _Levels(top=(), above=(), pod=rules.ALLOWED_DEVICES)),
+    (PIDS, _Levels(top=(), above=(), pod=rules.TASK_COUNT)),
 )
 """v1's other hierarchies, by the names that they are mounted under."""
 _SYSTEM, _SERVICE = "system.slice", ".service"

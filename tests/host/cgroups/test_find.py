@@ -143,6 +143,7 @@ def test_cgroups_inside_a_container_are_nested_parents_first(
 ) -> None:
     scope = f"{SLICES}/cri-containerd-{CID}.scope"
     machine = hierarchy(version, tmp_path)
+    machine.machine.file("proc/1/status", "Name: its processes are seen")
     # crun puts the processes one level down, and systemd in a pod makes its own.
     machine.group(f"{scope}/container", (7,), cpus="1", effective_cpus="1")
     machine.group(f"{scope}/container/init.scope/a")
@@ -162,6 +163,7 @@ def test_without_processes_v1_doesn_t_tell_of_a_pod_and_tells_of_its_containers(
     tmp_path: Path,
 ) -> None:
     machine = Hierarchy(tmp_path, Version.V1).group(f"kubepods/pod{pod(1).uid}/{CID}")
+    machine.machine.file("proc/1/status", "Name: its processes are seen")
     groups = found(machine.tree(), pod(1))
     assert groups.group.populated is None
     assert groups.containers[0].group.populated is False

@@ -3,6 +3,7 @@
 import errno
 import os
 import subprocess
+import sys
 import threading
 import time
 from collections.abc import Iterator
@@ -112,3 +113,44 @@ def test_containers_that_come_and_go_are_whole_or_not_there(
         thread.join(timeout=30)
     assert seen
     assert said == []
+
+
+PIDS = Path("/sys/fs/cgroup/pids")
+LOOK = f"""
+from pathlib import Path
+from numa_agent.host.cgroups import CpusetTree
+tree = CpusetTree(Path("/"), lambda: {ROOT!r})
+print(tree.read({INSIDE!r}).populated, tree.tasks_allowed({INSIDE!r}).unseen)
+"""
+
+
+@pytest.mark.skipif(not PIDS.is_dir(), reason="no v1 pids hierarchy is mounted")
+def test_from_another_pid_namespace_the_pids_controller_tells_what_is_in_a_cgroup(
+    process: subprocess.Popen[bytes],
+) -> None:
+    elsewhere = ["unshare", "--pid", "--fork"]
+    shown = subprocess.run(
+        [*elsewhere, "cat", CPUSET / INSIDE / "cgroup.procs"], capture_output=True, check=True
+    )
+    assert shown.stdout == b"", "v1 hides tasks of other PID namespaces"
+    group = PIDS / INSIDE
+    group.mkdir(parents=True)
+    try:
+        (group / "cgroup.procs").write_text(str(process.pid))
+        assert told_from(elsewhere) == "True 1"
+        process.kill()
+        process.wait(10)
+        assert told_from(elsewhere) == "None 0"
+    finally:
+        process.kill()
+        process.wait(10)
+        for each in (group, *list(group.relative_to(PIDS).parents)[:-1]):
+            (PIDS / each).rmdir()
+
+
+def told_from(elsewhere: list[str]) -> str:
+    """Whether a process is in INSIDE and how many are hidden there, as seen from there."""
+    done = subprocess.run(
+        [*elsewhere, sys.executable, "-c", LOOK], capture_output=True, check=True, text=True
+    )
+    return done.stdout.strip()
