@@ -13,6 +13,7 @@ from typing import Self
 from numa_agent import __version__
 from tests.apiserver.control_plane import NODE_PROGRAMS, PROGRAMS, build
 from tests.e2e import kernel, overlay
+from tests.e2e.cgroups import LAYOUT, Layout
 from tests.e2e.cluster import CONFIG, NAMESPACE, Cluster, condition
 from tests.e2e.control_plane import ControlPlane
 from tests.e2e.guest import Guest, GuestHungError, free_address
@@ -35,8 +36,8 @@ OBJECTS = (
 class Bench:
     """A control plane, `nodes` guests and the agent on each, while the `with` block does.
 
-    `overlay` is one of manifests/overlays, `policy` kubelet's, `settings` are lines of the agent's
-    beside the overlay's.
+    `overlay` is one of manifests/overlays, `policy` kubelet's, `layout` how it has its cgroups,
+    `settings` are lines of the agent's beside the overlay's.
     `seconds` has how long each phase took, `folder` the logs: it stays, and of older runs'
     folders KEEP_RUNS do. `reboots` counts the guests that hung. A node that needs more than
     a machine and its policy has a class of its own, with `prepare`.
@@ -51,6 +52,7 @@ class Bench:
         machine: Machine = MACHINE,
         nodes: int = 1,
         settings: str = "",
+        layout: Layout = LAYOUT,
     ) -> None:
         self.seconds: dict[str, float] = {}
         self.reboots = 0
@@ -62,6 +64,7 @@ class Bench:
         self._nodes = nodes
         self._boots: dict[str, str] = {}
         self._settings = settings
+        self._layout = layout
         self._ends = ExitStack()
 
     def __enter__(self) -> Self:
@@ -119,6 +122,7 @@ class Bench:
                 programs=programs,
                 policy=self._policy,
                 machine=self._machine,
+                layout=self._layout,
             )
             for name in names
         ]

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
+from tests.e2e.cgroups import node_uid
 from tests.e2e.guest import Guest
 from tests.e2e.kubectl import Kubectl, KubectlError
 from tests.e2e.pods import Json
@@ -146,22 +147,23 @@ class Cluster(Kubectl):
         both = self.until(f"{pod} says what it may use", lambda: found(said(), 2), seconds=30)
         return Born(cpus=both["Cpus_allowed_list:"], mems=both["Mems_allowed_list:"])
 
-    def group(self, pod: str) -> str:
-        """The folder of the pod's own cgroup, with kubelet's driver cgroupfs."""
+    def group(self, pod: str, container: str = "") -> str:
+        """The folder of the pod's own cgroup, or of one of its containers'."""
         manifest = self.pod(pod)
         assert manifest is not None, f"no pod {pod}"
-        kind = manifest["status"]["qosClass"].lower()
-        own = f"pod{node_uid(manifest['metadata'])}"
-        levels = ["kubepods", *([] if kind == "guaranteed" else [kind]), own]
-        return "/".join(["/sys/fs/cgroup", *levels])
+        layout = self.node.layout
+        return layout.container(manifest, container) if container else layout.pod(manifest)
 
-    def cgroup(self, pod: str, file: str) -> str:
-        """A file of the pod's own cgroup."""
-        return self.node.read(f"{self.group(pod)}/{file}")
+    def cgroup(self, pod: str, file: str, container: str = "") -> str:
+        """A file of the pod's own cgroup, or of one of its containers'."""
+        return self.node.read(f"{self.group(pod, container)}/{file}")
 
-    def in_force(self, pod: str) -> tuple[str, str]:
-        """The CPUs and memory nodes that the kernel holds a pod to, in its lists."""
-        cpus, mems = (self.cgroup(pod, f"cpuset.{each}.effective") for each in ("cpus", "mems"))
+    def in_force(self, pod: str, container: str = "") -> tuple[str, str]:
+        """The CPUs and memory nodes that the kernel holds a pod to, in its lists.
+
+        Or one of its containers: on cgroup v1 it is those that are held.
+        """
+        cpus, mems = (self.cgroup(pod, file, container) for file in self.node.layout.effective)
         return cpus, mems
 
     # The agent.
@@ -226,13 +228,6 @@ class Cluster(Kubectl):
         pods = self.kubectl("get", "pods", "-A", "-o", "wide", check=False)
         events = self.kubectl("get", "events", "-A", "--sort-by=.lastTimestamp", check=False)
         return f"{pods}\n" + "\n".join(events.splitlines()[-20:])
-
-
-def node_uid(metadata: Json) -> str | None:
-    """A pod's uid for kubelet: that of a static pod isn't its mirror's in the API server."""
-    annotations = metadata.get("annotations", {})
-    found: str | None = annotations.get("kubernetes.io/config.hash", metadata.get("uid"))
-    return found
 
 
 def found(said: dict[str, str], count: int) -> dict[str, str] | None:

@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from typing import Any, Literal
 
+from tests.e2e.cgroups import Layout
 from tests.vm.guest import SHARE
 
 Policy = Literal["none", "static", "numa"]
@@ -26,7 +27,7 @@ POLICIES: Mapping[Policy, Mapping[str, Any]] = {
 }
 
 
-def configuration(policy: Policy) -> dict[str, Any]:
+def configuration(policy: Policy, layout: Layout) -> dict[str, Any]:
     """A KubeletConfiguration.
 
     https://kubernetes.io/docs/reference/config-api/kubelet-config.v1beta1/
@@ -41,7 +42,8 @@ def configuration(policy: Policy) -> dict[str, Any]:
             "x509": {"clientCAFile": str(SHARE / "ca.crt")},
         },
         "authorization": {"mode": "Webhook"},
-        "cgroupDriver": "cgroupfs",
+        "cgroupDriver": layout.driver,
+        **({"failCgroupV1": False} if layout.version == "v1" else {}),
         "containerRuntimeEndpoint": "unix:///run/containerd/containerd.sock",
         "failSwapOn": False,
         # There is no iptables, and nothing that needs it.

@@ -65,7 +65,7 @@ def restart_kubelet(cluster: Cluster, policy: Policy | None = None) -> None:
     node.run(f"set -e\n{STOP}")
     if policy is not None:
         new = node.share / f"config-{policy}.yaml"
-        new.write_text(json.dumps(configuration(policy)))
+        new.write_text(json.dumps(configuration(policy, node.layout)))
         states = " ".join(f"{KUBELET}/{name}" for name in STATES)
         node.run(f"rm -f {states} && cp /run/share/{new.name} {KUBELET}/config.yaml")
     before = heard(cluster)

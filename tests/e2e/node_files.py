@@ -9,6 +9,7 @@ import time
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from tests.e2e.cgroups import EVERY_CONTROLLER, LAYOUT, Layout
 from tests.e2e.control_plane import HOST, SERVICE, ControlPlane
 from tests.e2e.images import write_local
 from tests.e2e.kernel import Kernel
@@ -56,6 +57,7 @@ class NodeFiles:
     programs: Path
     policy: Policy = "none"
     machine: Machine = MACHINE
+    layout: Layout = LAYOUT
     archives: tuple[Path, ...] = ()
     token: str = field(default_factory=lambda: secrets.token_hex(16), repr=False)
 
@@ -79,15 +81,19 @@ class NodeFiles:
             "start": f"{self._variables()}\n{(INSIDE / 'node.sh').read_text()}",
             "token": self.token,
             "kubeconfig": self.plane.node_kubeconfig(self.name),
-            "config.yaml": json.dumps(configuration(self.policy)),
+            "config.yaml": json.dumps(configuration(self.policy, self.layout)),
         }
+        if self.layout.driver == "systemd":
+            settings = (INSIDE / "containerd.toml").read_text()
+            texts["containerd.toml"] = settings.replace("Cgroup = false", "Cgroup = true")
         for name, text in texts.items():
             (self.share / name).write_text(text)
 
     def _setup(self) -> str:
         """What init.sh does before it leaves the initramfs."""
         empty = "mkdir -p /new{0}\nmount -t tmpfs tmpfs /new{0}\n"
-        lines = [CGROUP_V2, *map(empty.format, OWN_FILE_SYSTEMS)]
+        cgroups = EVERY_CONTROLLER if self.layout.version == "v1" else CGROUP_V2
+        lines = [cgroups, *map(empty.format, OWN_FILE_SYSTEMS)]
         for path in (CHECKOUT, self.programs, Path(sys.prefix), Path(sys.base_prefix)):
             real = path.resolve()
             if any(real.is_relative_to(fresh) for fresh in FRESH):
@@ -100,6 +106,7 @@ class NodeFiles:
     def _variables(self) -> str:
         values = {
             "NODE": self.name,
+            "DRIVER": self.layout.driver,
             "HOST": HOST,
             "SERVICE": SERVICE,
             "PORT": self.plane.port,
