@@ -10,6 +10,7 @@ from typing import Any, cast
 import pytest
 
 from tests.e2e import conftest
+from tests.e2e.cgroups import Layout
 from tests.e2e.guest import Guest, GuestHungError, free_address
 from tests.e2e.kernel import Kernel
 
@@ -108,3 +109,33 @@ def test_a_scenario_whose_guest_hangs_twice_fails() -> None:
 
 def test_guests_have_addresses_of_the_loopback_network() -> None:
     assert free_address().startswith("127.")
+
+
+UID = "0f5c6d1a-1111-4222-8333-444444444444"
+
+
+@pytest.mark.parametrize(
+    ("layout", "kind", "path"),
+    [
+        (Layout(), "Guaranteed", f"kubepods/pod{UID}/c1"),
+        (Layout(version="v1"), "Burstable", f"cpuset/kubepods/burstable/pod{UID}/c1"),
+        (
+            Layout(driver="systemd"),
+            "Guaranteed",
+            f"kubepods.slice/kubepods-pod{UID.replace('-', '_')}.slice/cri-containerd-c1.scope",
+        ),
+        (
+            Layout(driver="systemd"),
+            "BestEffort",
+            "kubepods.slice/kubepods-besteffort.slice/"
+            f"kubepods-besteffort-pod{UID.replace('-', '_')}.slice/cri-containerd-c1.scope",
+        ),
+    ],
+)
+def test_a_container_is_where_kubelet_and_containerd_put_it(
+    layout: Layout, kind: str, path: str
+) -> None:
+    statuses = [{"name": "app", "containerID": "containerd://c1"}]
+    status = {"qosClass": kind, "containerStatuses": statuses}
+    manifest = {"metadata": {"uid": UID}, "status": status}
+    assert layout.container(manifest, "app") == f"/sys/fs/cgroup/{path}"
