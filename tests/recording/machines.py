@@ -80,6 +80,7 @@ def other_spellings(folder: Path) -> Iterator[Path]:
     yield without_nodes(folder / "without-nodes")
     yield on_v1(folder / "v1", prefix="cpuset.")
     yield on_v1(folder / "noprefix", prefix="")
+    yield with_hidden_tasks(on_v1(folder / "hidden", prefix="cpuset."))
 
 
 def copied(name: str, root: Path) -> Path:
@@ -123,4 +124,16 @@ def on_v1(root: Path, *, prefix: str) -> Path:
         shutil.copy(group / "cgroup.procs", group / "tasks")
         for file in group.glob("cpuset.*"):
             file.rename(file.with_name(prefix + file.name.removeprefix("cpuset.")))
+    return root
+
+
+def with_hidden_tasks(root: Path) -> Path:
+    """A machine with cgroup v1 as a pod without hostPID sees it: no list has a task."""
+    groups = root / GROUPS / "cpuset"
+    for tasks in [*groups.rglob("cgroup.procs"), *groups.rglob("tasks")]:
+        count = len(tasks.read_text().split())
+        tasks.write_text("")
+        if tasks.name == "cgroup.procs":
+            own = tasks.parent.relative_to(groups)
+            put(root / GROUPS / "pids" / own / "pids.current", f"{count}\n")
     return root
