@@ -44,6 +44,8 @@ class Bench:
     """
 
     cluster: Cluster
+    control_plane = ControlPlane
+    """The class of it, for those who need another."""
 
     def __init__(
         self,
@@ -112,7 +114,7 @@ class Bench:
         self._ends.callback(self._image.stop)
         names = [free_address() for _ in range(self._nodes)]
         with self.phase("control plane"):
-            plane = self._ends.enter_context(ControlPlane(programs, names))
+            plane = self._ends.enter_context(self.control_plane(programs, names))
         guests = [
             Guest(
                 name=name,

@@ -1,0 +1,242 @@
+"""From what the sampler saw to figures: when each container was inside its CPUs, and when not.
+
+Pure, and on one clock: seconds since the node's boot.
+"""
+
+import math
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Literal
+
+from numa_agent.core.cpulist import CpuSet, parse
+
+Since = Literal["start", "assignment", "foreign write"]
+
+
+@dataclass(frozen=True, slots=True)
+class Birth:
+    """What a container's first process said: when, which pod's, and what it could use."""
+
+    at: float
+    pod: str
+    cpus: str
+    mems: str
+
+
+@dataclass(frozen=True, slots=True)
+class Sample:
+    """From this moment on the kernel held a container to `cpus`; None: it is gone."""
+
+    at: float
+    pod: str
+    leaf: str
+    cpus: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Wish:
+    """From this moment on a pod's CPUs were these, and its memory nodes, if any were told."""
+
+    at: float
+    cpus: str
+    mems: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """Half open: a set that holds from one moment to another."""
+
+    begin: float
+    end: float
+    cpus: CpuSet
+
+
+@dataclass(frozen=True, slots=True)
+class Binding:
+    """How long a container was outside its CPUs after something happened.
+
+    `bound` is False where it was so until its end, or until its CPUs became others.
+    """
+
+    since: Since
+    seconds: float
+    bound: bool
+
+
+@dataclass(kw_only=True)
+class Container:
+    """One container that ran: what it was held to, and what its pod had been given."""
+
+    birth: Birth
+    held: list[Span]
+    wishes: Sequence[Wish] = ()
+    writes: Sequence[float] = ()
+
+    @property
+    def end(self) -> float:
+        """When it was gone."""
+        return self.held[-1].end
+
+    def own(self) -> Iterator[Span]:
+        """The CPUs that were its pod's, from when to when, while it ran."""
+        for number, wish in enumerate(self.wishes):
+            following = self.wishes[number + 1 :]
+            end = min([self.end, *(each.at for each in following)])
+            begin = max(wish.at, self.birth.at)
+            if begin < end:
+                yield Span(begin, end, parse(wish.cpus))
+
+    def born_inside(self) -> bool | None:
+        """Whether its first process could use none but its CPUs; None where it had none."""
+        wished = next((each for each in self.own() if each.begin == self.birth.at), None)
+        return None if wished is None else parse(self.birth.cpus) <= wished.cpus
+
+    def born_on_its_memory(self) -> bool | None:
+        """Whether its first process could use its memory nodes only; None where none was told."""
+        told = [each for each in self.wishes if each.at <= self.birth.at]
+        if not told or not told[-1].mems:
+            return None
+        return parse(self.birth.mems) <= parse(told[-1].mems)
+
+
+@dataclass(kw_only=True)
+class Figures:
+    """What is told of one churn. Seconds are of containers: two at once count twice."""
+
+    containers: int = 0
+    born: int = 0
+    born_inside: int = 0
+    born_with_mems: int = 0
+    born_on_mems: int = 0
+    bindings: list[Binding] = field(default_factory=list)
+    own_seconds: float = 0.0
+    outside_seconds: float = 0.0
+    shared_seconds: float = 0.0
+    intruding_seconds: float = 0.0
+
+
+def containers(
+    births: Iterable[Birth],
+    samples: Iterable[Sample],
+    wishes: Mapping[str, Sequence[Wish]],
+    writes: Mapping[str, Sequence[float]],
+    end: float,
+) -> list[Container]:
+    """Each container that said it was born; `end` stands for the end of those still there.
+
+    Of a pod's cgroups the first is its sandbox's, then its containers' come in the order of their
+    births. LookupError where those aren't as many.
+    """
+    pods: dict[str, dict[str, list[Sample]]] = {}
+    for sample in samples:
+        pods.setdefault(sample.pod, {}).setdefault(sample.leaf, []).append(sample)
+    found: list[Container] = []
+    told: dict[str, list[Birth]] = {}
+    for birth in sorted(births, key=lambda each: each.at):
+        told.setdefault(birth.pod, []).append(birth)
+    for pod, born in told.items():
+        seen = [*pods.get(pod, {}).values()][1:]
+        if len(seen) != len(born):
+            raise LookupError(f"pod {pod}: {len(born)} containers, {len(seen)} cgroups were seen")
+        for birth, states in zip(born, seen, strict=True):
+            held = list(_spans(birth, states, end))
+            given, changed = wishes.get(pod, ()), writes.get(pod, ())
+            found.append(Container(birth=birth, held=held, wishes=given, writes=changed))
+    return found
+
+
+def _spans(birth: Birth, states: Sequence[Sample], end: float) -> Iterator[Span]:
+    """What held a container from its birth on; what it said itself holds until the next look."""
+    said = Sample(birth.at, birth.pod, states[0].leaf, birth.cpus)
+    after = [said, *(each for each in states if each.at > birth.at)]
+    for number, state in enumerate(after):
+        until = after[number + 1].at if number + 1 < len(after) else end
+        if state.cpus is not None:
+            yield Span(state.at, until, parse(state.cpus))
+
+
+def account(found: Sequence[Container]) -> Figures:
+    """The figures of one churn."""
+    figures = Figures(containers=len(found))
+    for each in found:
+        inside, mems = each.born_inside(), each.born_on_its_memory()
+        figures.born += inside is not None
+        figures.born_inside += inside is True
+        figures.born_with_mems += mems is not None
+        figures.born_on_mems += mems is True
+        for own in each.own():
+            figures.own_seconds += own.end - own.begin
+            figures.outside_seconds += sum(out.end - out.begin for out in _outside(each, own))
+            figures.bindings += _bindings(each, own)
+    _intrusions(found, figures)
+    return figures
+
+
+def _outside(container: Container, own: Span) -> Iterator[Span]:
+    """When it could use other CPUs, while these were its own."""
+    for held in container.held:
+        begin, end = max(held.begin, own.begin), min(held.end, own.end)
+        if begin < end and not held.cpus <= own.cpus:
+            yield Span(begin, end, held.cpus)
+
+
+def _bindings(container: Container, own: Span) -> Iterator[Binding]:
+    """How long each thing that can take it outside did so; 0 s where it didn't."""
+    outside = list(_outside(container, own))
+    moments: list[tuple[float, Since]] = [(each, "foreign write") for each in container.writes]
+    moments.append((own.begin, "start" if own.begin == container.birth.at else "assignment"))
+    for moment, since in sorted(moments):
+        if own.begin <= moment < own.end:
+            later = [each for each, _ in moments if each > moment]
+            yield _binding(outside, moment, min([own.end, *later]), own.end, since)
+
+
+def _binding(
+    outside: Sequence[Span], moment: float, until: float, end: float, since: Since
+) -> Binding:
+    """The first spell outside after the moment, as long as it lasts without a break."""
+    spell = [each for each in outside if moment < each.end and each.begin < until]
+    if not spell:
+        return Binding(since, 0.0, bound=True)
+    last = spell[0].end
+    for each in outside:
+        if each.begin == last:
+            last = each.end
+    return Binding(since, last - moment, bound=last < end)
+
+
+def _intrusions(found: Sequence[Container], figures: Figures) -> None:
+    """When containers without CPUs of their own could use those of others."""
+    spans = [own for each in found for own in each.own()]
+    for each in found:
+        owned = [(own.begin, own.end) for own in each.own()]
+        for held in each.held:
+            for begin, end in _without((held.begin, held.end), owned):
+                figures.shared_seconds += end - begin
+                taken = [
+                    (max(begin, own.begin), min(end, own.end))
+                    for own in spans
+                    if own.cpus & held.cpus and own.begin < end and begin < own.end
+                ]
+                figures.intruding_seconds += (end - begin) - sum(
+                    right - left for left, right in _without((begin, end), taken)
+                )
+
+
+def _without(
+    whole: tuple[float, float], parts: Iterable[tuple[float, float]]
+) -> Iterator[tuple[float, float]]:
+    """What is left of an interval without some others."""
+    begin, end = whole
+    for left, right in sorted(parts):
+        if begin < min(left, end):
+            yield begin, min(left, end)
+        begin = max(begin, right)
+    if begin < end:
+        yield begin, end
+
+
+def at(values: Sequence[float], percent: float) -> float:
+    """The value that so many percent of the values don't exceed: nearest rank, 0 of none."""
+    ordered = sorted(values)
+    return ordered[max(0, math.ceil(len(ordered) * percent / 100) - 1)] if ordered else 0.0

@@ -1,0 +1,219 @@
+"""The two agents on the bench: ours as it was deployed, then in its place the one that polls."""
+
+import json
+import re
+from collections import Counter
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from numa_agent import __version__
+from tests.e2e.bench import Bench
+from tests.e2e.cluster import TOPOLOGIES, Cluster
+from tests.e2e.control_plane import ControlPlane
+from tests.e2e.images import AGENT
+
+OURS = "numa-agent"
+POLLS = "polling-agent"
+"""Each is the name of a namespace, a ServiceAccount, a DaemonSet and a label."""
+
+PYTHON = "/opt/numa-agent/bin/python3"
+"""Where the agent's image has it."""
+
+Json = dict[str, Any]
+Requests = Counter[tuple[str, str]]
+
+
+def user(name: str) -> str:
+    """Who an agent is to the API server."""
+    return f"system:serviceaccount:{name}:{name}"
+
+
+class Audited(ControlPlane):
+    """Every request of the two agents is recorded, and of others those that look for a mark."""
+
+    def _write_audit_policy(self) -> None:
+        self._audit_log = self._folder / "audit.log"
+        marks = [{"group": "", "resources": ["configmaps"]}]
+        policy = {
+            "apiVersion": "audit.k8s.io/v1",
+            "kind": "Policy",
+            "omitStages": ["RequestReceived"],
+            "rules": [
+                {"level": "Metadata", "users": [user(OURS), user(POLLS)]},
+                {"level": "Metadata", "users": ["admin"], "resources": marks},
+                {"level": "None"},
+            ],
+        }
+        (self._folder / "audit-policy.yaml").write_text(json.dumps(policy))
+
+    def asked(self, name: str) -> Requests:
+        """How often an agent sent each verb about each resource."""
+        found = {}
+        for line in self._audited():
+            event = json.loads(line)
+            if event["user"]["username"] == user(name):
+                # A watch is written down when it begins and when it ends.
+                resource = event.get("objectRef", {}).get("resource", "-")
+                found[event["auditID"]] = event["verb"], resource
+        return Counter(found.values())
+
+
+class ChurnBench(Bench):
+    """The bench of the end-to-end scenarios, with an API server that counts."""
+
+    control_plane = Audited
+
+    @property
+    def plane(self) -> Audited:
+        """The control plane."""
+        plane = self.cluster.plane
+        assert isinstance(plane, Audited)
+        return plane
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Used:
+    """What an agent has used since its start: CPU in seconds, bytes of its pod's network."""
+
+    cpu: float
+    received: int
+    sent: int
+    writes: int
+    requests: Requests
+
+    def since(self, before: "Used") -> "Used":
+        """What was used after an earlier look."""
+        return Used(
+            cpu=self.cpu - before.cpu,
+            received=self.received - before.received,
+            sent=self.sent - before.sent,
+            writes=self.writes - before.writes,
+            requests=self.requests - before.requests,
+        )
+
+
+def used(bench: ChurnBench, name: str) -> Used:
+    """What the agent of that name has used so far."""
+    cluster = bench.cluster
+    [agent] = _pods(cluster, name)
+    group = f"/sys/fs/cgroup/kubepods/burstable/pod{agent['metadata']['uid']}"
+    leaf = agent["status"]["containerStatuses"][0]["containerID"].rpartition("/")[2]
+    text = cluster.node.run(
+        f"cat {group}/cpu.stat; read -r pid <{group}/{leaf}/cgroup.procs; cat /proc/$pid/net/dev"
+    )
+    micros = re.search(r"^usage_usec (\d+)$", text, re.MULTILINE)
+    network = re.search(r"^ *eth0:(.*)$", text, re.MULTILINE)
+    assert micros is not None, text
+    assert network is not None, text
+    columns = network[1].split()
+    return Used(
+        cpu=int(micros[1]) / 1e6,
+        received=int(columns[0]),
+        sent=int(columns[8]),
+        writes=_writes(cluster, name, agent),
+        requests=bench.plane.asked(name),
+    )
+
+
+def _writes(cluster: Cluster, name: str, agent: Json) -> int:
+    """Its own count of the sets that it wrote."""
+    if name == POLLS:
+        said = cluster.kubectl("logs", "-n", POLLS, agent["metadata"]["name"])
+        return int(re.findall(r"^writes (\d+)$", said, re.MULTILINE)[-1])
+    url = f"http://{agent['status']['podIP']}:9316/metrics"
+    text = cluster.node.run(f"busybox wget -q -O - {url}")
+    counted = re.findall(
+        r'^numa_agent_cpuset_writes_total\{.*"taken".*\} (\S+)$', text, re.MULTILINE
+    )
+    return int(sum(map(float, counted)))
+
+
+def put_poller(cluster: Cluster) -> None:
+    """Take our agent away, and all it published, and deploy the other in its place.
+
+    What ours wrote of pods that are gone went with them.
+    """
+    cluster.kubectl("delete", "daemonset", OURS, "-n", OURS, "--timeout=60s", seconds=70)
+    cluster.until("our agent is gone", lambda: not _pods(cluster, OURS))
+    cluster.plane.ask("DELETE", f"{TOPOLOGIES}/{cluster.node.name}")
+    listed = {"kind": "List", "apiVersion": "v1", "items": _poller()}
+    cluster.kubectl("apply", "-f", "-", data=listed)
+    cluster.until("the polling agent has published", cluster.zones)
+
+
+def _pods(cluster: Cluster, name: str) -> list[Json]:
+    selector = f"labelSelector=app.kubernetes.io%2Fname%3D{name}"
+    found: list[Json] = cluster.plane.ask("GET", f"/api/v1/namespaces/{name}/pods?{selector}")[
+        "items"
+    ]
+    return found
+
+
+def _poller() -> list[Json]:
+    """A DaemonSet that may do what poller.py does, with as much of the node as ours has."""
+    labels = {"app.kubernetes.io/name": POLLS}
+    named = {"metadata": {"name": POLLS, "namespace": POLLS, "labels": labels}}
+    rights = "rbac.authorization.k8s.io"
+    rules = [
+        {"apiGroups": [""], "resources": ["pods"], "verbs": ["list"]},
+        {
+            "apiGroups": ["topology.node.k8s.io"],
+            "resources": ["noderesourcetopologies"],
+            "verbs": ["get", "create", "update"],
+        },
+    ]
+    subject = {"kind": "ServiceAccount", "name": POLLS, "namespace": POLLS}
+    program = {"poller.py": Path(__file__).with_name("poller.py").read_text()}
+    return [
+        {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": POLLS}},
+        {"apiVersion": "v1", "kind": "ServiceAccount", **named},
+        {"apiVersion": "v1", "kind": "ConfigMap", **named, "data": program},
+        {
+            "apiVersion": f"{rights}/v1",
+            "kind": "ClusterRole",
+            "metadata": {"name": POLLS},
+            "rules": rules,
+        },
+        {
+            "apiVersion": f"{rights}/v1",
+            "kind": "ClusterRoleBinding",
+            "metadata": {"name": POLLS},
+            "roleRef": {"apiGroup": rights, "kind": "ClusterRole", "name": POLLS},
+            "subjects": [subject],
+        },
+        {
+            "apiVersion": "apps/v1",
+            "kind": "DaemonSet",
+            **named,
+            "spec": {
+                "selector": {"matchLabels": labels},
+                "template": {"metadata": {"labels": labels}, "spec": _pod()},
+            },
+        },
+    ]
+
+
+def _pod() -> Json:
+    node = {"fieldRef": {"fieldPath": "spec.nodeName"}}
+    container = {
+        "name": "agent",
+        "image": f"{AGENT}:{__version__}",
+        "command": [PYTHON, "/program/poller.py"],
+        "env": [{"name": "NODE_NAME", "valueFrom": node}],
+        "resources": {"requests": {"cpu": "10m", "memory": "64Mi"}},
+        "securityContext": {"runAsUser": 0, "capabilities": {"drop": ["ALL"]}},
+        "volumeMounts": [
+            {"name": "program", "mountPath": "/program"},
+            {"name": "cgroup", "mountPath": "/host/sys/fs/cgroup"},
+        ],
+    }
+    return {
+        "serviceAccountName": POLLS,
+        "terminationGracePeriodSeconds": 1,
+        "containers": [container],
+        "volumes": [
+            {"name": "program", "configMap": {"name": POLLS}},
+            {"name": "cgroup", "hostPath": {"path": "/sys/fs/cgroup", "type": "Directory"}},
+        ],
+    }
