@@ -2,6 +2,7 @@
 
 import json
 import re
+import sys
 from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
@@ -120,6 +121,8 @@ def _writes(cluster: Cluster, name: str, agent: Json) -> int:
     """Its own count of the sets that it wrote."""
     if name == POLLS:
         said = cluster.kubectl("logs", "-n", POLLS, agent["metadata"]["name"])
+        for line in re.findall(r"^(?!writes ).*$", said, re.MULTILINE):
+            print(f"{POLLS}: {line}", file=sys.stderr)
         return int(re.findall(r"^writes (\d+)$", said, re.MULTILINE)[-1])
     url = f"http://{agent['status']['podIP']}:9316/metrics"
     text = cluster.node.run(f"busybox wget -q -O - {url}")

@@ -11,7 +11,7 @@ from typing import Any
 from benchmarks.churn.accounting import Wish
 from benchmarks.churn.plan import Act, Life
 from tests.apiserver.objects import MERGE
-from tests.e2e.cluster import Cluster, condition
+from tests.e2e.cluster import Cluster
 from tests.e2e.pods import STAY, assigned, container, pod
 
 PODS = "/api/v1/namespaces/default/pods"
@@ -126,13 +126,13 @@ class Driver:
         uid = plane.ask("POST", PODS, manifest(life))["metadata"]["uid"]
         if life.cpus:
             self._wish(uid, None, life.cpus, life.mems)
-        self._until(f"{life.name} runs", lambda: condition(plane.ask("GET", path), "Ready"))
+        self._until(f"{life.name} runs", lambda: self._cluster.ready(life.name))
         for act in life.acts:
             self._stopped.wait(act.after)
             self._act(path, uid, act)
         self._stopped.wait(life.lasts)
         plane.ask("DELETE", path)
-        self._until(f"{life.name} is gone", lambda: str(self._cluster.find(path) is None))
+        self._until(f"{life.name} is gone", lambda: self._cluster.find(path) is None)
 
     def _act(self, path: str, uid: str, act: Act) -> None:
         if act.what == "assign":
@@ -149,9 +149,9 @@ class Driver:
         with self._lock:
             self._wishes.append((uid, moment, cpus, mems))
 
-    def _until(self, what: str, check: Callable[[], str]) -> None:
+    def _until(self, what: str, check: Callable[[], bool]) -> None:
         deadline = time.monotonic() + WAIT_SECONDS
-        while check() != "True":
+        while not check():
             if self._stopped.is_set():
                 raise AssertionError(f"{what}: another lane failed")
             if time.monotonic() > deadline:

@@ -82,7 +82,7 @@ class Watch:
         """End both and read what they have."""
         self._node.run(f"echo 0 >{TRACING}/tracing_on")
         self._node.run(STOP.format(folder=FOLDER))
-        births = self._node.run(f"cat {FOLDER}/births || :").splitlines()
+        births = self._node.run(f"cat {FOLDER}/births 2>/dev/null || :").splitlines()
         samples = self._node.read(str(FOLDER / "samples")).splitlines()
         return Watched(
             births=[Birth(float(at), *rest) for at, *rest in map(str.split, births)],
