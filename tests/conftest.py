@@ -1,7 +1,11 @@
 """What pytest can be asked for besides its own options, and how properties are tried."""
 
+from collections.abc import Iterator
+
 import pytest
 from hypothesis import HealthCheck, settings
+
+from tests.recorded import spoilt
 
 # A busy computer is no fault of what is tested: no example has a deadline, and none is drawn too
 # slowly. Each run tries the same examples, so that a red one has its reason in what was changed.
@@ -11,6 +15,12 @@ settings.register_profile(
 # Others each time: --hypothesis-profile=chance.
 settings.register_profile("chance", settings.get_profile("steady"), derandomize=False)
 settings.load_profile("steady")
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _nobody_spoils_the_machines_of_others() -> Iterator[None]:
+    yield
+    assert spoilt() == []
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

@@ -2,7 +2,6 @@
 
 import json
 import re
-import shutil
 from pathlib import Path
 
 import pytest
@@ -10,7 +9,7 @@ import pytest
 from numa_agent.cli import main
 from numa_agent.config import load
 from numa_agent.core.verdict import Alignment
-from tests.recorded import ROOT, machine
+from tests.recorded import ROOT, copied, machine
 
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 FOLDERS = re.findall(r"^\| (`[^|]*) \|", README, re.MULTILINE)
@@ -85,7 +84,7 @@ def test_every_field_and_code_of_the_report_is_documented(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     page = (ROOT / "docs" / "report-json.md").read_text(encoding="utf-8")
-    shutil.copytree(machine("two-socket-8gpu"), tmp_path / "machine", symlinks=True)
+    copied(machine("two-socket-8gpu"), tmp_path / "machine")
     main(["run", "--once", "--host-root", str(tmp_path / "machine"), "-o", "json"])
     report = json.loads(capsys.readouterr().out)
     assert f"`{report['format']}`" in page

@@ -17,7 +17,7 @@ from numa_agent.core.doctor.rights import Right, rights_for
 from tests.apiserver.control_plane import ControlPlane
 from tests.apiserver.objects import APPLY, TOPOLOGIES, make_node, service_account_token, topology
 from tests.podresources.servers import kubelet
-from tests.recorded import ROOT, machine
+from tests.recorded import ROOT, copied, machine
 
 pytestmark = pytest.mark.apiserver
 
@@ -32,7 +32,7 @@ NEEDED = rights_for(
 def live_machine(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     """A machine's root without recorded answers: the API server and kubelet are asked for them."""
     root = tmp_path_factory.mktemp("live") / "host"
-    shutil.copytree(machine("two-socket-8gpu"), root, symlinks=True)
+    copied(machine("two-socket-8gpu"), root)
     (root / "recorded.yaml").unlink()
     shutil.rmtree(root / "answers")
     socket = root / "var/lib/kubelet/pod-resources/kubelet.sock"

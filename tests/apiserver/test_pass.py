@@ -12,6 +12,7 @@ from numa_agent.cli import main
 from tests.apiserver.control_plane import ControlPlane
 from tests.apiserver.objects import APPLY, MERGE, TOPOLOGIES, topology
 from tests.podresources.servers import kubelet
+from tests.recorded import copied
 
 pytestmark = pytest.mark.apiserver
 
@@ -30,7 +31,7 @@ TOPOLOGY = f"/apis/topology.node.k8s.io/v1alpha2/noderesourcetopologies/{NODE}"
 def live_machine(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     """A machine's root without recorded answers: the API server and kubelet are asked for them."""
     root = tmp_path_factory.mktemp("live") / "host"
-    shutil.copytree(MACHINE, root, symlinks=True)
+    copied(MACHINE, root)
     (root / "recorded.yaml").unlink()
     shutil.rmtree(root / "answers")
     socket = root / "var/lib/kubelet/pod-resources/kubelet.sock"

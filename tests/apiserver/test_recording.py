@@ -15,6 +15,7 @@ from numa_agent.cli import main
 from numa_agent.config import load
 from tests.apiserver.control_plane import ControlPlane
 from tests.podresources.servers import kubelet
+from tests.recorded import copied
 from tests.recording.replay import COMMANDS, answers, mapped_back, record
 
 pytestmark = pytest.mark.apiserver
@@ -30,7 +31,7 @@ SECRET = "hunterzwei"
 def live_machine(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     """A machine's root whose answers are given by servers."""
     root = tmp_path_factory.mktemp("live") / "host"
-    shutil.copytree(MACHINE, root, symlinks=True)
+    copied(MACHINE, root)
     (root / "recorded.yaml").unlink()
     shutil.rmtree(root / "answers")
     socket = root / "var/lib/kubelet/pod-resources/kubelet.sock"
@@ -162,6 +163,7 @@ MEASURED = """
 import re, sys
 from pathlib import Path
 from numa_agent.cli import main
+from tests.recorded import copied
 status = main(sys.argv[1:])
 # Not getrusage, which counts the parent's memory before exec too.
 print(status, re.search(r"VmHWM:\\s+(\\d+) kB", Path("/proc/self/status").read_text())[1])

@@ -1,7 +1,6 @@
 """`numa-agent doctor`: what people and programs read, its exit code; it writes nothing."""
 
 import json
-import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -11,7 +10,7 @@ import pytest
 
 from numa_agent.cli import main
 from numa_agent.core.doctor import CHECKS
-from tests.recorded import MACHINES, machine
+from tests.recorded import MACHINES, copied, machine
 
 WATCHED = """\
 import os, sys
@@ -94,7 +93,7 @@ def test_what_a_terminal_would_obey_is_not_printed(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     root = tmp_path / "machine"
-    shutil.copytree(machine("two-socket-8gpu"), root, symlinks=True)
+    copied(machine("two-socket-8gpu"), root)
     (root / "var/lib/kubelet/config.yaml").write_text('"cgroupRoot\\e[2J": ]\x9b2J\n')
     _, text = doctor(root, capsys)
     assert "kubelet-state-unreadable" in text
@@ -136,7 +135,7 @@ def watched(*words: str) -> subprocess.CompletedProcess[str]:
 
 def test_nothing_of_a_recorded_machine_is_written(tmp_path: Path) -> None:
     root = tmp_path / "machine"
-    shutil.copytree(machine("two-socket-8gpu"), root, symlinks=True)
+    copied(machine("two-socket-8gpu"), root)
     before = {path: path.stat().st_mtime_ns for path in root.rglob("*") if path.is_file()}
     done = watched("doctor", "--host-root", str(root))
     assert (done.returncode, done.stderr) == (0, "")
@@ -153,7 +152,7 @@ def test_nothing_of_this_machine_is_written(tmp_path: Path) -> None:
 
 def test_the_watch_sees_a_write(tmp_path: Path) -> None:
     root = tmp_path / "machine"
-    shutil.copytree(machine("two-socket-8gpu"), root, symlinks=True)
+    copied(machine("two-socket-8gpu"), root)
     done = watched("run", "--once", "--host-root", str(root))
     assert done.returncode == 1
     assert "cpuset.cpus" in done.stderr

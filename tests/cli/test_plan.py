@@ -1,20 +1,19 @@
 """`numa-agent plan` and `restore`: what would be written, and what takes it back."""
 
 import json
-import shutil
 from pathlib import Path
 
 import pytest
 
 from numa_agent.cli import main
-from tests.recorded import MACHINES, machine
+from tests.recorded import MACHINES, copied, machine
 
 OWN = "56-67,168-179"
 
 
 @pytest.fixture
 def copy(tmp_path: Path) -> Path:
-    shutil.copytree(machine("two-socket-8gpu"), tmp_path / "machine", symlinks=True)
+    copied(machine("two-socket-8gpu"), tmp_path / "machine")
     return tmp_path / "machine"
 
 
@@ -53,7 +52,7 @@ def test_what_was_planned_is_what_a_pass_writes_and_then_nothing_is_left_to_do(
     folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     root = tmp_path / "machine"
-    shutil.copytree(folder, root, symlinks=True)
+    copied(folder, root)
     _, plan = planned(root, capsys)
     main(["run", "--once", "--host-root", str(root), "-o", "json"])
     report = json.loads(capsys.readouterr().out)
@@ -121,7 +120,7 @@ def test_restore_takes_back_every_pod_and_a_second_one_has_nothing_to_do(
     folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     root = tmp_path / "machine"
-    shutil.copytree(folder, root, symlinks=True)
+    copied(folder, root)
     main(["run", "--once", "--host-root", str(root)])
     capsys.readouterr()
     words = ["restore", "--host-root", str(root), "--all"]
@@ -171,7 +170,7 @@ def test_kubelet_s_own_pods_are_not_restored_though_they_are_named(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     root = tmp_path / "machine"
-    shutil.copytree(machine("four-node-snc"), root, symlinks=True)
+    copied(machine("four-node-snc"), root)
     pods = json.loads((root / "answers" / "pods.json").read_text())
     uid = "8359375b-ad7f-4647-ae87-3494cfafa041"
     metadata = next(each["metadata"] for each in pods["items"] if each["metadata"]["uid"] == uid)

@@ -1,7 +1,6 @@
 """`numa-agent render`: what the cluster's scheduler would be told."""
 
 import json
-import shutil
 from pathlib import Path
 
 import pytest
@@ -9,7 +8,7 @@ import yaml
 
 from numa_agent.cli import main
 from numa_agent.config import SCHEDULERS
-from tests.recorded import MACHINES, machine
+from tests.recorded import MACHINES, copied, machine
 
 TWO_SOCKETS = str(machine("two-socket-8gpu"))
 
@@ -40,7 +39,7 @@ def test_json_is_one_list_of_the_same_objects(capsys: pytest.CaptureFixture[str]
 
 
 def test_it_is_what_a_pass_would_apply(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    shutil.copytree(TWO_SOCKETS, tmp_path / "machine", symlinks=True)
+    copied(machine("two-socket-8gpu"), tmp_path / "machine")
     _, printed, _ = rendered(capsys, "--host-root", str(tmp_path / "machine"), "-o", "json")
     main(["run", "--once", "--host-root", str(tmp_path / "machine"), "-o", "json"])
     report = json.loads(capsys.readouterr().out)
@@ -60,7 +59,7 @@ def test_the_language_is_the_configurations_unless_another_is_asked_for(
 def test_a_source_that_fails_is_named_and_nothing_is_rendered(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    shutil.copytree(TWO_SOCKETS, tmp_path / "machine", symlinks=True)
+    copied(machine("two-socket-8gpu"), tmp_path / "machine")
     (tmp_path / "machine" / "answers" / "podresources.json").unlink()
     status, said, errors = rendered(capsys, "--host-root", str(tmp_path / "machine"))
     assert (status, said) == (1, "")

@@ -1,21 +1,20 @@
 """`numa-agent run --once` and `numa-agent demo` on recorded machines."""
 
 import json
-import shutil
 from pathlib import Path
 
 import pytest
 
 from numa_agent.cli import demo, main
 from numa_agent.config import load
-from tests.recorded import machine
+from tests.recorded import copied, machine
 
 
 @pytest.fixture
 def copy(tmp_path: Path) -> Path:
     """A copy of the 8-GPU machine, since a pass writes to it."""
     folder = tmp_path / "machine"
-    shutil.copytree(machine("two-socket-8gpu"), folder, symlinks=True)
+    copied(machine("two-socket-8gpu"), folder)
     return folder
 
 

@@ -1,7 +1,6 @@
 """`numa-agent verify` and `explain` on recorded machines."""
 
 import json
-import shutil
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -9,7 +8,7 @@ from typing import Any
 import pytest
 
 from numa_agent.cli import main
-from tests.recorded import ROOT
+from tests.recorded import ROOT, copied
 
 TWO_SOCKET = ROOT / "fixtures/sysfs/two-socket-8gpu"
 CXL = TWO_SOCKET.parent / "cxl-expander"
@@ -72,7 +71,7 @@ def test_the_json_is_as_documented(said: Callable[..., tuple[int, str]]) -> None
 def test_memory_on_the_other_node_is_found(
     said: Callable[..., tuple[int, str]], tmp_path: Path
 ) -> None:
-    copy = shutil.copytree(CXL, tmp_path / "machine", symlinks=True)
+    copy = copied(CXL, tmp_path / "machine")
     stat = next(copy.glob("sys/fs/cgroup/**/memory.numa_stat"))
     stat.write_text(stat.read_text().replace("N0=34359738368 N1=0", "N0=0 N1=34359738368"))
     (found,) = containers(said, copy).values()
@@ -84,7 +83,7 @@ def test_memory_on_the_other_node_is_found(
 def test_an_account_that_is_damaged_costs_that_container_its_verdict_alone(
     said: Callable[..., tuple[int, str]], tmp_path: Path, damage: str
 ) -> None:
-    copy = shutil.copytree(CXL, tmp_path / "machine", symlinks=True)
+    copy = copied(CXL, tmp_path / "machine")
     stat = next(copy.glob("sys/fs/cgroup/**/memory.numa_stat"))
     stat.write_text(damage)
     _, printed = said("verify", "--host-root", str(copy), "-o", "json")
@@ -96,7 +95,7 @@ def test_an_account_that_is_damaged_costs_that_container_its_verdict_alone(
 def test_a_machine_without_podresources_does_not_say_aligned(
     said: Callable[..., tuple[int, str]], tmp_path: Path
 ) -> None:
-    copy = shutil.copytree(TWO_SOCKET, tmp_path / "machine", symlinks=True)
+    copy = copied(TWO_SOCKET, tmp_path / "machine")
     (copy / "answers/podresources.json").unlink()
     found = containers(said, copy)["ml/train-0 trainer"]
     assert "devices-unseen" in [each["code"] for each in found["reasons"]]
@@ -143,7 +142,7 @@ def test_a_pod_that_waits_is_told_where_there_is_room(
 def test_where_nothing_may_be_written_no_write_is_promised(
     said: Callable[..., tuple[int, str]], tmp_path: Path
 ) -> None:
-    copy = shutil.copytree(TWO_SOCKET, tmp_path / "machine", symlinks=True)
+    copy = copied(TWO_SOCKET, tmp_path / "machine")
     (copy / "var/lib/kubelet/cpu_manager_state").unlink()
     config = copy / "var/lib/kubelet/config.yaml"
     config.write_text(
@@ -158,7 +157,7 @@ def test_the_mirror_of_a_static_pod_is_never_told_to_be_deleted(
     said: Callable[..., tuple[int, str]], tmp_path: Path
 ) -> None:
     machine = TWO_SOCKET.parent / "single-node"
-    copy = shutil.copytree(machine, tmp_path / "machine", symlinks=True)
+    copy = copied(machine, tmp_path / "machine")
     pods = copy / "answers/pods.json"
     listed = json.loads(pods.read_text())
     (mirror,) = (
@@ -177,7 +176,7 @@ def test_the_mirror_of_a_static_pod_is_never_told_to_be_deleted(
 
 def changed(tmp_path: Path, machine: Path, change: Callable[[Any], None]) -> Path:
     """A copy of a machine whose list of pods is changed."""
-    copy = shutil.copytree(machine, tmp_path / "machine", symlinks=True)
+    copy = copied(machine, tmp_path / "machine")
     pods = copy / "answers/pods.json"
     listed = json.loads(pods.read_text())
     change({each["metadata"]["name"]: each for each in listed["items"]})
@@ -217,7 +216,7 @@ def test_a_pod_without_a_running_container_is_said_to_have_none(
 def test_one_with_fewer_cpus_than_decided_lacks_them_whatever_was_not_seen(
     said: Callable[..., tuple[int, str]], tmp_path: Path
 ) -> None:
-    copy = shutil.copytree(CXL, tmp_path / "machine", symlinks=True)
+    copy = copied(CXL, tmp_path / "machine")
     stat = next(copy.glob("sys/fs/cgroup/**/memory.numa_stat"))
     stat.unlink()
     assert "postgres   unknown  unknown" in said("verify", "--host-root", str(copy))[1]
@@ -228,7 +227,7 @@ def test_one_with_fewer_cpus_than_decided_lacks_them_whatever_was_not_seen(
 def test_a_damaged_account_is_told_in_a_story_too(
     capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
-    copy = shutil.copytree(CXL, tmp_path / "machine", symlinks=True)
+    copy = copied(CXL, tmp_path / "machine")
     next(copy.glob("sys/fs/cgroup/**/memory.numa_stat")).write_text("anon 7\n")
     assert main(["explain", "db/main-0", "--host-root", str(copy)]) == 1
     assert "where its memory is can't be read" in capsys.readouterr().err
@@ -279,7 +278,7 @@ def test_a_superchips_gpu_that_only_its_plugin_names_has_its_memory_beside_it(
     said: Callable[..., tuple[int, str]], tmp_path: Path
 ) -> None:
     machine = TWO_SOCKET.parent / "grace-hopper-like"
-    copy = shutil.copytree(machine, tmp_path / "machine", symlinks=True)
+    copy = copied(machine, tmp_path / "machine")
     (stat,) = copy.glob("sys/fs/cgroup/**/memory.numa_stat")
     stat.write_text(stat.read_text().replace("anon N0=12582912 N1=0", f"anon N0=0 N1={40 << 30}"))
     _, printed = said("verify", "--host-root", str(copy), "--nvml", "off")

@@ -1,14 +1,13 @@
 """`numa-agent gpu-plugin --show` on recorded machines, and what the command refuses."""
 
 import json
-import shutil
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from numa_agent.cli import main
-from tests.recorded import MACHINES, machine
+from tests.recorded import MACHINES, copied, machine
 
 
 def shown(root: Path, capsys: pytest.CaptureFixture[str], *options: str) -> tuple[int, Any]:
@@ -20,7 +19,7 @@ def shown(root: Path, capsys: pytest.CaptureFixture[str], *options: str) -> tupl
 def alone(tmp_path: Path) -> Path:
     """The machine with eight cards that nobody else hands out."""
     root = tmp_path / "machine"
-    shutil.copytree(machine("two-socket-8gpu"), root, symlinks=True)
+    copied(machine("two-socket-8gpu"), root)
     (root / "answers/podresources.json").write_text('{"list": {}, "allocatable": {}}')
     node = json.loads((root / "answers/node.json").read_text())
     node["status"]["allocatable"].pop("nvidia.com/gpu")

@@ -1,6 +1,5 @@
 """Real agents as processes, and what they answer to scrapes, second by second."""
 
-import shutil
 import ssl
 import subprocess
 import sys
@@ -12,14 +11,14 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from tests.ports import free_address
-from tests.recorded import machine
+from tests.recorded import copied, machine
 
 START_SECONDS = 90.0
 
 
 def copy_of(name: str, folder: Path) -> Path:
     """A copy of a recorded machine, since an agent writes to it."""
-    shutil.copytree(machine(name), folder, symlinks=True)
+    copied(machine(name), folder)
     return folder
 
 

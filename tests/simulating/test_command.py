@@ -1,7 +1,6 @@
 """`numa-agent simulate` on recorded machines."""
 
 import json
-import shutil
 from pathlib import Path
 from typing import Any
 
@@ -9,7 +8,7 @@ import pytest
 
 from numa_agent.cli import main
 from numa_agent.core.cpulist import parse
-from tests.recorded import MACHINES, machine
+from tests.recorded import MACHINES, copied, machine
 
 TRAIN = """\
 apiVersion: v1
@@ -159,7 +158,7 @@ def test_what_the_assigner_itself_would_have_given_counts_once(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     root = tmp_path / "machine"
-    shutil.copytree(machine("two-socket-8gpu"), root, symlinks=True)
+    copied(machine("two-socket-8gpu"), root)
     answer = root / "answers" / "pods.json"
     found = json.loads(answer.read_text())
     train = next(each for each in found["items"] if each["metadata"]["name"] == "train-0")

@@ -1,7 +1,6 @@
 """`numa-agent slots` on recorded machines, and what is scraped."""
 
 import json
-import shutil
 from pathlib import Path
 
 import pytest
@@ -11,7 +10,7 @@ from numa_agent.core.shape import Shape
 from numa_agent.core.slots import MOST_SHAPES, NodeSlots, ShapeSlots, SlotsNow
 from numa_agent.serve.metrics.slots import slots
 from tests.assigner.scene import SPEC
-from tests.recorded import MACHINES, machine
+from tests.recorded import MACHINES, copied, machine
 
 
 def test_a_machine_s_slots_are_shown_by_node_and_in_sum(
@@ -48,7 +47,7 @@ def test_whoever_keeps_off_nobody_has_more_slots(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     root = tmp_path / "machine"
-    shutil.copytree(machine("two-socket-8gpu"), root, symlinks=True)
+    copied(machine("two-socket-8gpu"), root)
     path = root / "answers/pods.json"
     pods = json.loads(path.read_text())
     # The one with CPUs on node 1 may span nodes, it says.
@@ -100,7 +99,7 @@ def test_without_pods_there_is_no_answer(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     root = tmp_path / "machine"
-    shutil.copytree(machine("gb200-like"), root, symlinks=True)
+    copied(machine("gb200-like"), root)
     (root / "answers" / "pods.json").write_text("{")
     assert main(["slots", "--host-root", str(root)]) == 2
     assert "the pods or kubelet's CPUs aren't known: " in capsys.readouterr().err
@@ -110,7 +109,7 @@ def test_without_podresources_cpus_are_counted_and_gpus_aren_t(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     root = tmp_path / "machine"
-    shutil.copytree(machine("gb200-like"), root, symlinks=True)
+    copied(machine("gb200-like"), root)
     (root / "answers" / "podresources.json").write_text("{")
     assert main(["slots", "--host-root", str(root), "--shape", "1c1g", "--shape", "8c"]) == 1
     said = capsys.readouterr()

@@ -1,7 +1,6 @@
 """The seed user's pod on a machine whose scheduler knows nothing of NUMA: whole passes."""
 
 import json
-import shutil
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -15,7 +14,7 @@ from numa_agent.wiring.explain import explain_once
 from numa_agent.wiring.passes import run_once
 from numa_agent.wiring.plans import plan_once
 from numa_agent.wiring.verify import verify_once
-from tests.recorded import machine
+from tests.recorded import copied, machine
 
 STATUS = "scheduling.koordinator.sh/resource-status"
 SEED = {
@@ -29,7 +28,7 @@ class Node:
     """A copy of the recorded two-socket machine with the seed's pod on it."""
 
     def __init__(self, root: Path) -> None:
-        shutil.copytree(machine("two-socket-8gpu"), root, symlinks=True)
+        copied(machine("two-socket-8gpu"), root)
         self.root = root
         self.config = Config(host_root=root, live_root=Path("/"), node_name=None, kubeconfig=None)
         self.annotate(SEED)

@@ -23,7 +23,7 @@ from numa_agent.host.recorded import RecordedKernel, read_answer
 from numa_agent.wiring.map import asking_nvml
 from numa_agent.wiring.passes import ports_of
 from numa_agent.wiring.watching import CgroupWatch
-from tests.recorded import machine
+from tests.recorded import copied, machine
 
 OWN = "56-67,168-179"
 SHARED = "0-55,68-167,180-223"
@@ -89,7 +89,7 @@ class Node:
 @pytest.fixture
 def node(tmp_path: Path) -> Iterator[Node]:
     root = tmp_path / "machine"
-    shutil.copytree(machine("two-socket-8gpu"), root, symlinks=True)
+    copied(machine("two-socket-8gpu"), root)
     config = Config(host_root=root, live_root=Path("/"), node_name=None, kubeconfig=None)
     woken = Event()
     with ExitStack() as stack:

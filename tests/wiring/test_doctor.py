@@ -1,7 +1,6 @@
 """What the doctor looks at on a live machine, a recorded one and a bare folder."""
 
 import os
-import shutil
 import tempfile
 from dataclasses import replace
 from pathlib import Path
@@ -15,7 +14,7 @@ from numa_agent.core.doctor import Diagnosis
 from numa_agent.core.doctor.rights import rights_for
 from numa_agent.wiring.doctor import doctor_once, examine
 from tests.machine_tree import Tree, two_socket_tree
-from tests.recorded import ROOT, machine
+from tests.recorded import ROOT, copied, machine
 
 
 def config(root: Path, *, live: Path = Path("/"), **more: Any) -> Config:
@@ -81,7 +80,7 @@ def test_a_recorded_machine_is_examined_in_every_language(scheduler: str) -> Non
 
 def test_what_a_recorded_machine_has_of_settings_is_looked_at(tmp_path: Path) -> None:
     root = tmp_path / "machine"
-    shutil.copytree(machine("two-socket-8gpu"), root, symlinks=True)
+    copied(machine("two-socket-8gpu"), root)
     tree = Tree(root).file("proc/sys/vm/zone_reclaim_mode", "1")
     tree.file("proc/cmdline", "numa=off").file("proc/sys/kernel/random/boot_id", "another")
     (root / "sys/fs/cgroup/system.slice/irqbalance.service").mkdir()
@@ -147,7 +146,7 @@ def test_a_bad_file_of_kubelet_s_is_one_finding_with_its_path_on_the_machine(
     name: str, text: str, code: str, tmp_path: Path
 ) -> None:
     root = tmp_path / "machine"
-    shutil.copytree(machine("two-socket-8gpu"), root, symlinks=True)
+    copied(machine("two-socket-8gpu"), root)
     (root / "var/lib/kubelet" / name).write_text(text)
     findings = [
         finding
@@ -160,7 +159,7 @@ def test_a_bad_file_of_kubelet_s_is_one_finding_with_its_path_on_the_machine(
 
 def test_a_recorded_machine_without_its_node_says_so_by_the_file_s_name(tmp_path: Path) -> None:
     root = tmp_path / "machine"
-    shutil.copytree(machine("two-socket-8gpu"), root, symlinks=True)
+    copied(machine("two-socket-8gpu"), root)
     (root / "answers/node.json").unlink()
     diagnosis = doctor_once(config(root))
     lacking = {each.unseen.source: each.unseen.why for each in diagnosis.not_looked}
@@ -171,7 +170,7 @@ def test_a_recorded_machine_without_its_node_says_so_by_the_file_s_name(tmp_path
 
 def test_kubelet_s_own_word_is_taken_where_it_is_asked_for(tmp_path: Path) -> None:
     root = tmp_path / "machine"
-    shutil.copytree(machine("two-socket-8gpu"), root, symlinks=True)
+    copied(machine("two-socket-8gpu"), root)
     seen = examine(config(root, kubelet_config="configz"))
     assert seen.kubelet.settings.failed
     (root / "answers/configz.json").write_text(
@@ -188,7 +187,7 @@ def test_what_a_plain_user_may_not_read_isn_t_at_fault() -> None:
     with tempfile.TemporaryDirectory() as folder:
         Path(folder).chmod(0o755)
         root = Path(folder) / "machine"
-        shutil.copytree(machine("two-socket-8gpu"), root, symlinks=True)
+        copied(machine("two-socket-8gpu"), root)
         for name in ("cpu_manager_state", "config.yaml"):
             (root / "var/lib/kubelet" / name).chmod(0)
         os.seteuid(65534)

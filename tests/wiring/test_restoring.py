@@ -1,7 +1,6 @@
 """`restore` beside an agent that runs."""
 
 import json
-import shutil
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -16,7 +15,7 @@ from numa_agent.host.decisions import DecisionsFile
 from numa_agent.wiring.lock import only_one
 from numa_agent.wiring.plans import restore_once
 from tests.cluster.loopback import kubeconfig_of, loopback
-from tests.recorded import machine
+from tests.recorded import copied, machine
 
 POD = "ml/train-0"
 
@@ -25,7 +24,7 @@ POD = "ml/train-0"
 def live(tmp_path: Path) -> Iterator[tuple[Config, list[Any]]]:
     """A live machine's configuration, and its pods as the API server has them."""
     root = tmp_path / "machine"
-    shutil.copytree(machine("two-socket-8gpu"), root, symlinks=True)
+    copied(machine("two-socket-8gpu"), root)
     (root / "recorded.yaml").unlink()
     (root / "proc/sys/kernel/random/boot_id").unlink(missing_ok=True)
     node, pods = (
