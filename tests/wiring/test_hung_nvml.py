@@ -67,10 +67,11 @@ def test_a_running_agents_map_is_there_without_what_nvml_knows(
     driver.let.set()
     # What it says late is there when its thread has come to it.
     for _ in range(100):
-        if all(gpu.nvml is not None for gpu in read().gpus):
-            break
         time.sleep(0.1)
-    assert all(gpu.nvml is not None for gpu in read().gpus)
+        late = read()
+        if all(gpu.nvml is not None for gpu in late.gpus):
+            break
+    assert all(gpu.nvml is not None for gpu in late.gpus)
     assert driver.asked == 1
 
 
