@@ -1,4 +1,8 @@
-"""A watch under test: fast, with what it told, and a way to wait for it."""
+"""A watch under test: fast, with what it told, and a way to wait for it.
+
+It asks again soon, but takes its time to call a server silent: that mustn't be a busy computer's
+doing. A test of silence has SHORT.
+"""
 
 import threading
 import time
@@ -13,13 +17,15 @@ from numa_agent.core.backoff import BackOff
 from numa_agent.core.errors import SourceError
 
 QUICK = Patience(
-    silence=0.6,
-    answer=0.6,
-    whole=1.0,
+    silence=5.0,
+    answer=5.0,
+    whole=8.0,
     grace=0.05,
-    first=2.0,
+    first=10.0,
     back_off=BackOff(first=0.02, most=0.1, obeyed=1.0),
 )
+SHORT = replace(QUICK, silence=0.6, answer=0.6, whole=1.0)
+"""Patience with a server that says nothing, for a test of that."""
 
 
 def eventually(condition: Callable[[], bool], seconds: float = 30.0) -> None:
@@ -39,13 +45,17 @@ class Following:
     woken: list[float] = field(default_factory=list)
 
     def names(self) -> list[str]:
-        """The names of the pods of now."""
+        """The names of the pods, once they are those of now."""
+        eventually(lambda: not self.fault())
+        return self._names()
+
+    def _names(self) -> list[str]:
         return [pod.name for pod in self.watch.pods().pods]
 
     def knows(self, *names: str) -> bool:
         """Whether these are the pods of now."""
         try:
-            return sorted(self.names()) == sorted(names)
+            return sorted(self._names()) == sorted(names)
         except SourceError:
             return False
 

