@@ -28,13 +28,13 @@ HUGE = {
 
 @pytest.mark.parametrize("name", HUGE)
 def test_what_aliases_make_huge_is_refused_at_once(name: str, tmp_path: Path) -> None:
-    began = time.monotonic()
+    began = time.process_time()
     with pytest.raises(ValueError, match="make too much of it"):
         parse_yaml(HUGE[name])
     Tree(tmp_path).file(CONFIG, HUGE[name])
     with pytest.raises(SourceError, match=r"config.yaml: not YAML: aliases"):
         read_settings(tmp_path)
-    assert time.monotonic() - began < 5
+    assert time.process_time() - began < 5
 
 
 def test_a_recording_has_something_as_unusable_in_its_place(tmp_path: Path) -> None:
