@@ -8,6 +8,7 @@ import pytest
 from numa_agent.agent import Assigning, Kept, NodeSources, run_pass
 from numa_agent.core.assigner import Kept as Decision
 from numa_agent.core.assigner import Mode, Setting
+from numa_agent.core.assigner.values import Policy, Wish
 from numa_agent.core.cpulist import render
 from numa_agent.core.cpusets import Mems, Options
 from numa_agent.core.errors import SourceError
@@ -357,12 +358,15 @@ def test_what_is_turned_on_and_off_while_it_runs_moves_nobody() -> None:
     assert machine.bound(1) == "1-2,9-10"
 
 
+WISH = Wish(policy=Policy.SINGLE, cpus=4)
+
+
 def test_what_of_each_node_is_free_is_known_after_a_pass_and_to_any_thread() -> None:
     machine = Machine(pods=(asks(1, policy=None),))
-    assert machine.assigning.free_cpus() == {}
+    assert machine.assigning.free_cpus(WISH) == {}
     machine.take()
-    assert machine.assigning.free_cpus() == {0: 6, 1: 8}
+    assert machine.assigning.free_cpus(WISH) == {0: 6, 1: 8}
     machine.pods = (asks(1),)
     machine.clock += 10
     machine.take()
-    assert machine.assigning.free_cpus() == {0: 2, 1: 8}
+    assert machine.assigning.free_cpus(WISH) == {0: 2, 1: 8}

@@ -16,6 +16,8 @@ from numa_agent.core.assigner import (
     may_ask,
     room_left,
 )
+from numa_agent.core.assigner.choosing import free_for
+from numa_agent.core.assigner.values import Wish
 from numa_agent.core.conditions import Condition
 from numa_agent.core.cpusets import Inputs, Options
 from numa_agent.core.errors import SourceError
@@ -86,14 +88,13 @@ class Assigning:
         """The seconds until a pod that waits is to be looked at again, None while none waits."""
         return self._waiting
 
-    def free_cpus(self) -> Mapping[int, int]:
-        """How many CPUs of each NUMA node could be given out, by the last pass; any thread may
-        ask."""
+    def free_cpus(self, wish: Wish) -> Mapping[int, int]:
+        """How many CPUs of each NUMA node could be given out for a wish, by the last pass; any
+        thread may ask."""
         if self._last is None:
             return {}
         kept = self.kept
-        room = room_left(situation(*self._last, kept), kept)
-        return {node.id: len(node.free) for node in room.nodes}
+        return free_for(wish, room_left(situation(*self._last, kept), kept))
 
     def gone(self, pods: Sequence[Pod]) -> tuple[Pod, ...]:
         """The pods that have something from here and aren't among those of now, as they were."""

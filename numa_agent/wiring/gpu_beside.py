@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from numa_agent.agent import Ports
 from numa_agent.config import Config
-from numa_agent.core.assigner import cpus_wanted
+from numa_agent.core.assigner import awaited
 from numa_agent.core.pods import Pod
 
 if TYPE_CHECKING:
@@ -28,8 +28,10 @@ def with_gpu_plugin(
         heard, assigning = news(), ports.assigning
         if heard is None or assigning is None:
             return asked
-        wanted = cpus_wanted(heard[0], config.gpu_resource, asked.size)
-        return replace(asked, wanted_cpus=wanted, free_cpus=assigning.free_cpus())
+        wish = awaited(heard[0], config.gpu_resource, asked.size)
+        if wish is None:
+            return asked
+        return replace(asked, wanted_cpus=wish.room, free_cpus=assigning.free_cpus(wish))
 
     plugin = GpuPlugin(config, say, wish=beside_cpus)
     stack.callback(plugin.close)

@@ -177,3 +177,21 @@ def test_what_the_assigner_itself_would_have_given_counts_once(
     assert len(given) == len({*given})
     assert not {*given} & parse("56-67,168-179")
     assert not (root / "run").exists()
+
+
+def test_a_gpu_on_a_node_without_cpus_counts_as_given_where_it_was_counted(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    # One of its three GPUs is held, and one is on a node without CPUs.
+    file = tmp_path / "pods.yaml"
+    limits = "{resources: {limits: {cpu: 1, nvidia.com/gpu: 1}}, name: main}"
+    file.write_text(
+        "kind: Deployment\nmetadata: {name: a}\nspec: {replicas: 2, template: {metadata:"
+        ' {annotations: {cpuset-scheduler: "true"}}, spec: {containers: [' + limits + "]}}}\n"
+    )
+    root = machine("accelerators")
+    _, found = simulated(capsys, file, "--host-root", root, "--shape", "1g")
+    assert [each["fate"] for each in found["pods"]] == ["placed", "placed"]
+    assert found["slots_before"]["shapes"][0]["slots"] == 2
+    assert found["slots_after"][0]["slots_if_on_one_node"] == 0
+    assert [each["slots"] for each in found["slots_after"][0]["numa_nodes"]] == [0, 0]

@@ -16,7 +16,7 @@ from numa_agent.core.simulating import Fate, simulate
 from numa_agent.core.simulating.comparing import ASSIGNER
 from tests.assigner.scene import GIB, cpus
 from tests.machine_tree import uid
-from tests.simulating.machines import NODE, accounts_of, asks, start
+from tests.simulating.machines import NAME, NODE, accounts_of, asks, start
 
 
 def waits(number: int, count: int | None = 4, gib: int = 0, **more: Any) -> Pod:
@@ -148,3 +148,15 @@ def test_it_is_said_where_nothing_counts_as_free_since_pods_may_span_nodes() -> 
         " singleNUMANodeExclusive Required, the default",
     )
     assert simulate(start(), [waits(1, 2)], [Shape(cpus=2)]).notes == ()
+
+
+@pytest.mark.parametrize("gib", [1, 6], ids=["in use", "memory"])
+def test_gpus_are_given_where_the_pod_may_be(gib: int) -> None:
+    # By CPUs and GPUs alone it would be node 0: in use by one that spans, or out of memory.
+    first = waits(1, 1, gib=gib, policy="BestEffort" if gib == 1 else "SingleNUMANode")
+    amounts = {"cpu": 1000, "memory": 5 * GIB, NAME: 1}
+    own = Demand(container="c2", role=Role.APP, requests=amounts, limits=amounts)
+    second = waits(2, demands=[own], exclusive="Required" if gib == 1 else "Preferred")
+    found = simulate(start(accounts=accounts_of(2, 8)), [first, second]).pods
+    assert set(found[0].nodes) == {0}
+    assert (found[1].fate, set(found[1].device_nodes)) == (Fate.PLACED, {1}), found[1].why

@@ -13,7 +13,7 @@ from numa_agent.core.assigner.kept import MOST_BYTES as MOST_BYTES
 from numa_agent.core.assigner.kept import Kept as Kept
 from numa_agent.core.assigner.kept import parse_kept as parse_kept
 from numa_agent.core.assigner.kept import render_kept as render_kept
-from numa_agent.core.assigner.pending import cpus_wanted as cpus_wanted
+from numa_agent.core.assigner.pending import awaited as awaited
 from numa_agent.core.assigner.situation import Mode as Mode
 from numa_agent.core.assigner.situation import Outcome as Outcome
 from numa_agent.core.assigner.situation import Setting as Setting

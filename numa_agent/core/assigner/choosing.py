@@ -1,9 +1,10 @@
 """The nodes and CPUs for one wish."""
 
+from collections.abc import Mapping
 from dataclasses import replace
 
 from numa_agent.core.assigner.cpus import choose_cpus, eligible
-from numa_agent.core.assigner.nodes import choose_nodes
+from numa_agent.core.assigner.nodes import choose_nodes, may_be_on
 from numa_agent.core.assigner.nodes import fewest_ever as _fewest_ever
 from numa_agent.core.assigner.values import Choice, Policy, Room, Wish
 
@@ -26,3 +27,11 @@ def fewest_ever(wish: Wish, room: Room) -> int | None:
     anywhere = replace(wish, places=(), policy=Policy.BEST_EFFORT)
     ever = {node.id: eligible(anywhere, room, node, node.usable) for node in room.nodes}
     return _fewest_ever(anywhere, room, ever)
+
+
+def free_for(wish: Wish, room: Room) -> Mapping[int, int]:
+    """How many CPUs of each NUMA node could be given out for a wish, none of one that it can't be
+    on: for who chooses its devices before the pod is there."""
+    offer = {node.id: eligible(wish, room, node, node.free) for node in room.nodes}
+    nodes = may_be_on(wish, room, offer)
+    return {node: len(cpus) if node in nodes else 0 for node, cpus in offer.items()}

@@ -1,14 +1,15 @@
-"""How many CPUs the pod will want that kubelet asks cards for, without saying which pod it is."""
+"""What the pod will wish that kubelet asks cards for, without saying which pod it is."""
 
 from collections.abc import Iterable
 
 from numa_agent.core.assigner.asking import asking
+from numa_agent.core.assigner.values import Wish
 from numa_agent.core.assignment import AssignmentError
 from numa_agent.core.pods import Pod
 
 
-def cpus_wanted(pods: Iterable[Pod], resource: str, size: int) -> int | None:
-    """The CPUs of the first pod that asks, has no container yet and one that wants so many cards.
+def awaited(pods: Iterable[Pod], resource: str, size: int) -> Wish | None:
+    """The wish of the first pod that asks, has no container yet and one that wants so many cards.
 
     None where there is none: kubelet may know a pod before the API server tells of it.
     """
@@ -22,5 +23,5 @@ def cpus_wanted(pods: Iterable[Pod], resource: str, size: int) -> int | None:
         except AssignmentError:
             continue
         if asked is not None:
-            return asked.wish.room
+            return asked.wish
     return None

@@ -19,7 +19,7 @@ from numa_agent.core.assigner import (
     may_ask,
 )
 from numa_agent.core.assigner.beside import Beside, beside
-from numa_agent.core.assigner.choosing import fewest_ever
+from numa_agent.core.assigner.choosing import fewest_ever, free_for
 from numa_agent.core.assigner.holdings import room_left
 from numa_agent.core.assigner.values import NodeIds, Policy, Wish
 from numa_agent.core.assignment import Assignment, AssignmentError
@@ -71,13 +71,7 @@ class Arriving:
             self._waiting[pod.uid] = why
             return
         self._budget.take(pod)
-        asked = self.asked(pod)
-        self._devices[pod.uid] = self._grants.grant(
-            pod,
-            # What the plugin is told beside the daemon, of a pod that asks.
-            wanted_cpus=asked.wish.room if asked is not None and asked.source else None,
-            free_cpus=self._free(),
-        )
+        self._devices[pod.uid] = self._grants.grant(pod, *self._told_plugin(pod))
         before = self.situation
         self._decide(self._with(pod))
         code, _ = self._unplaced.get(pod.uid, (_IN_USE, ""))
@@ -135,9 +129,15 @@ class Arriving:
         wish = Wish(policy=Policy.BEST_EFFORT, cpus=cpus) if asked is None else asked.wish
         return fewest_ever(wish, self._room)
 
-    def _free(self) -> Mapping[int, int]:
-        room = room_left(self.situation, self.kept)
-        return {node.id: len(node.free) for node in room.nodes}
+    def _told_plugin(self, pod: Pod) -> tuple[int | None, Mapping[int, int]]:
+        """What the plugin is told beside the daemon of a pod that asks: how many CPUs it wants,
+        and how many of each node it may have."""
+        asked = None
+        with suppress(AssignmentError):
+            asked = asking(pod)
+        if asked is None:
+            return None, {}
+        return asked.wish.room, free_for(asked.wish, room_left(self.situation, self.kept))
 
     def _with(self, pod: Pod) -> Situation:
         """What the assigner knows once kubelet has a pod."""

@@ -70,7 +70,6 @@ class Grants:
     def grant(
         self,
         pod: Pod,
-        *,
         wanted_cpus: int | None = None,
         free_cpus: Mapping[int, int] | None = None,
     ) -> tuple[str, ...]:
@@ -101,14 +100,6 @@ class Grants:
             containers=(*self.answer.containers, *found),
         )
         return tuple(unit for each in found for device in each.devices for unit in device.ids)
-
-    def node_of(self, unit: str) -> int | None:
-        """The NUMA node of a GPU by its plugin, else by the map; None where neither tells one."""
-        units = self._units.get(self._gpus or "")
-        nodes = () if units is None else units.nodes.get(unit, ())
-        if len(nodes) == 1:
-            return nodes[0]
-        return next((card.node for card in self._cards if card.id == unit), None)
 
     def _take(self, name: str, number: int, first: list[str]) -> list[str]:
         free = self._free[name]

@@ -4,6 +4,8 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
+from numa_agent.core.accounting import Sources
+from numa_agent.core.accounting.units import placed_units
 from numa_agent.core.assigner import Mode
 from numa_agent.core.assigner.beside import beside
 from numa_agent.core.assigner.holdings import room_left
@@ -19,7 +21,6 @@ from numa_agent.core.simulating.comparing import (
     compared,
     with_policy,
 )
-from numa_agent.core.simulating.granting import Grants
 from numa_agent.core.simulating.values import Compared, Fate, Placed, Simulation, Start
 from numa_agent.core.slots import (
     GpuRoom,
@@ -86,8 +87,12 @@ def _slots(start: Start, pods: Sequence[Pod], named: Sequence[Shape]) -> SlotsNo
 def _gpus_after(start: Start, placed: Sequence[Placed]) -> GpuRoom:
     """The GPUs that are free once these pods have theirs."""
     before = gpu_room(start.gpus, start.situation.accounts())
-    grants = Grants(start.situation.inputs.topology, start.node, start.granted, start.gpus)
-    taken = Counter(grants.node_of(unit) for each in placed for unit in each.devices)
+    sources = Sources(
+        topology=start.situation.inputs.topology, node=start.node, granted=start.granted
+    )
+    # As they were counted: a GPU on a node without CPUs is the nearest one's.
+    places = placed_units(sources, []).get(start.gpus or "", {})
+    taken = Counter(places.get(unit) for each in placed for unit in each.devices)
     free = {node: max(0, number - taken[node]) for node, number in before.free.items()}
     return replace(before, free=free)
 

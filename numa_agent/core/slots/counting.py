@@ -125,6 +125,9 @@ def _times(wish: Wish, room: Room, node: NodeRoom) -> int | None:
     cpus = eligible(wish, room, node, node.free)
     if wish.threads is not Threads.ONLY_WHOLE_CORES:
         return len(cpus) // wish.cpus
+    sizes = {len(core) for core in room.cores if core & cpus}
+    if len(sizes) == 1 and cpus <= frozenset().union(*room.cores):
+        return 0 if wish.cpus % sizes.pop() else len(cpus) // wish.cpus
     # Not each number is a number of whole cores, so that the assigner itself takes them.
     number = 0
     while len(cpus) >= wish.cpus:

@@ -2,3 +2,4 @@
 
 from numa_agent.core.assigner.nodes.choose import choose_nodes as choose_nodes
 from numa_agent.core.assigner.nodes.choose import fewest_ever as fewest_ever
+from numa_agent.core.assigner.nodes.choose import may_be_on as may_be_on

@@ -1,6 +1,7 @@
 """Which NUMA nodes a pod gets."""
 
 from collections.abc import Sequence
+from operator import ge
 
 from numa_agent.core.assigner.nodes.capacity import (
     Capacity,
@@ -75,6 +76,19 @@ def fewest_ever(wish: Wish, room: Room, ever: CpusOf) -> int | None:
         places=places_of(wish, room),
     )
     return _count_ever(case, Work(STEPS))
+
+
+def may_be_on(wish: Wish, room: Room, offer: CpusOf) -> NodeIds:
+    """The nodes that other pods leave to a pod now; of one that takes a single node, those that
+    have its memory, too. Neither its devices nor its CPUs are looked at."""
+    now = capacity_now(wish, room, offer)
+    case = Case(wish=wish, room=room, now=now, ever=now, places=())
+    single = wish.policy is Policy.SINGLE
+    return frozenset(
+        room.nodes[at].id
+        for at in case.allowed
+        if not single or all(map(ge, now.amounts[at][1:], now.wanted[1:]))
+    )
 
 
 def _choose(case: Case, positions: Sequence[int], could: int | None, work: Work) -> NodeIds | None:
