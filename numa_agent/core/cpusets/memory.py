@@ -12,15 +12,11 @@ from numa_agent.core.assignment import Assignment, Placement
 from numa_agent.core.cgroups import MemSet, PodGroups, Version
 from numa_agent.core.conditions import Condition
 from numa_agent.core.cpulist import render
+from numa_agent.core.cpusets.not_set import NO_NEED, not_set
 from numa_agent.core.cpusets.observed import has_run
 from numa_agent.core.cpusets.sides import around
 from numa_agent.core.cpusets.values import Inputs, Mems, Options
 from numa_agent.core.pods import Pod
-
-NOT_SET = "mems-not-set"
-UNTOLD = "mems-untold"
-"""The same of a pod that tells no amount of memory, where nobody named memory nodes for it."""
-_NO_NEED = "it has neither a limit nor a request for memory"
 
 
 class Memory:
@@ -56,20 +52,13 @@ class Memory:
             return {}
         why = self._obstacle(pod, groups, wanted, every=len(wanted) == len(found))
         if why is not None:
-            self._say_not_set(pod, said, f"memory nodes {_all(wanted)} aren't set: {why}")
+            code, message = not_set(said, self._inputs.own.get(pod.uid), _all(wanted), why)
+            self._say(code, pod, message)
             return {}
         if groups.version is Version.V2 and self._when is Mems.WITH_CPUS:
             # A container's own directory is there when its tasks are.
             return dict.fromkeys(wanted, frozenset().union(*wanted.values()))
         return wanted
-
-    def _say_not_set(self, pod: Pod, said: Assignment, message: str) -> None:
-        placements = (said.pod, *said.containers.values())
-        named = said is not self._inputs.own.get(pod.uid) and any(each.mems for each in placements)
-        if named or not message.endswith(_NO_NEED):
-            self._say(NOT_SET, pod, message)
-        else:
-            self._say(UNTOLD, pod, f"{message}; the kernel takes it near its CPUs while it can")
 
     def _usable(self, pod: Pod, placement: Placement, groups: PodGroups) -> MemSet:
         """The nodes with memory among those decided, or among those of a container's CPUs."""
@@ -104,7 +93,7 @@ class Memory:
             if groups.version is Version.V2 and not every:
                 return "only some of its containers have any, and the pod's directory is for all"
             if not _need(pod):
-                return _NO_NEED
+                return NO_NEED
             if groups.version is Version.V2 and has_run(pod, groups):
                 return "it runs already, and its pages would move (mems: migrate allows that)"
             if groups.version is Version.V1 and not _as_made(groups, nodes):
@@ -126,7 +115,7 @@ class Memory:
         """Why the nodes can't hold what the pod may use; what they can is then set aside."""
         need = _need(pod)
         if not need:
-            return _NO_NEED
+            return NO_NEED
         for node, promised in self._promised.pop(pod.uid, {}).items():
             self._free[node] = (self._free[node] or 0) + promised
         free = [self._free.get(node) for node in sorted(nodes)]
