@@ -32,10 +32,9 @@ pytestmark = [
 ]
 
 FIND = """\
-for pid in $(cat /sys/fs/cgroup/kubepods/burstable/pod{uid}/*/cgroup.procs); do
-    grep -q numa-agent /proc/$pid/cmdline && echo $pid
+for pid in $(cat /sys/fs/cgroup/kubepods/burstable/pod{uid}/*/cgroup.procs 2>/dev/null); do
+    ! grep -qs numa-agent /proc/$pid/cmdline || echo $pid
 done
-true
 """
 
 
