@@ -95,8 +95,8 @@ def test_the_api_server_is_away(cluster: Cluster, node: Guest) -> None:
                 time.sleep(1)
         finally:
             cluster.plane.resume()
-    del held[decided]  # somebody wrote something else
-    assert moved(watch.changes, held) == []
+        del held[decided]  # somebody wrote something else
+        assert moved(watch.changes, held) == []
     cluster.until("what ended is gone", lambda: cluster.pod("ends") is None)
     comes_true(cluster, "its CPU is free", lambda: unpublished(cluster))
     cluster.apply(pod("after", annotations=assigned("5", mems="1")))
