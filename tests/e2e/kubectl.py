@@ -54,7 +54,8 @@ class Kubectl:
         path = f"{Path(program).parent}:{SEARCH_PATH}"
         done = subprocess.run(
             ["/bin/sh", "-c", command],
-            env={"PATH": path, "KUBECONFIG": config},
+            # kubectl keeps what it learned of a server in its home.
+            env={"PATH": path, "KUBECONFIG": config, "HOME": str(Path(config).parent)},
             cwd=CHECKOUT,
             stdin=subprocess.DEVNULL,
             capture_output=True,
