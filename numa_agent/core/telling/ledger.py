@@ -86,7 +86,7 @@ class Ledger:
         if self._next(now) is not None:
             return 0.0
         if next(self._candidates(now), None) is None:
-            return None
+            return self._until_one_has_lasted(now)
         return max(self._earliest - now, self._buckets.wait(now), 1.0)
 
     def waiting(self, now: float) -> frozenset[str]:
@@ -127,6 +127,16 @@ class Ledger:
         self._failures += 1
         drawn = doubled(limits.pause, limits.longest, self._failures, self._random())
         self._earliest = now + max(drawn, min(retry_after or 0.0, limits.kept))
+
+    def _until_one_has_lasted(self, now: float) -> float | None:
+        """The seconds until the first new fault has lasted long enough, None without any."""
+        ends = (
+            each.since + each.notice.reason.patience
+            for identity, each in self._lasting.items()
+            if identity not in self._told and not self._is_paused(now, each.notice.subject)
+        )
+        first = min((end for end in ends if end > now), default=None)
+        return None if first is None else max(self._earliest - now, first - now)
 
     def _next(self, now: float) -> Due | None:
         if now < self._earliest:

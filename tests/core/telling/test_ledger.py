@@ -1,6 +1,6 @@
 """What is told when: once, again when it comes back, and never more than the buckets allow."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import pairwise
 
 import pytest
@@ -271,3 +271,31 @@ def test_due_never_says_now_where_nothing_can_be_taken(world: World) -> None:
     assert wait is not None
     assert wait >= 1.0
     assert FAULT.lasting
+
+
+def test_a_fault_is_due_once_it_has_lasted_long_enough_whether_or_not_a_pass_comes(
+    world: World,
+) -> None:
+    world.hear(of(1, PATIENT))
+    assert world.send() == []
+    assert world.ledger.due(world.now) == 60.0
+    world.now += 60
+    assert world.ledger.due(world.now) == 0
+    assert len(world.send()) == 1
+    assert world.ledger.due(world.now) is None
+
+
+def test_a_fault_that_a_pass_found_no_more_is_due_no_more(world: World) -> None:
+    world.hear(of(1, PATIENT))
+    world.now += 30
+    world.hear()
+    assert world.ledger.due(world.now) is None
+
+
+def test_a_fault_that_must_last_is_due_after_the_pause_that_a_failure_makes(world: World) -> None:
+    world.hear(of(1), of(2, replace(PATIENT, patience=5.0)))
+    due = world.ledger.take(world.now)
+    assert due is not None
+    world.ledger.told(world.now, due, 1)
+    world.ledger.failed(world.now, retry_after=120.0)
+    assert world.ledger.due(world.now) == 120.0
