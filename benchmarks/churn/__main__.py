@@ -9,7 +9,7 @@ every third runs without. First with our DaemonSet, then with poller.py as a Dae
 place, whose docstring says what it stands for.
 
 Of binding counts what a third sees: the container's first process says what it may use, and then
-a sampler reads cpuset.cpus.effective of every container each 20 ms, or as often as it gets to run.
+a sampler reads cpuset.cpus.effective of every container each 50 ms, or as often as it gets to run.
 So what is shorter may go unseen, and what it sees it sees late by that at most. The moment of an
 assignment is when its request was sent, by the guest's clock, which is known to some hundredths
 of a second. The API server's audit log counts requests, the network of the agent's pod its bytes

@@ -14,7 +14,7 @@ from benchmarks.churn.driver import FOLDER
 from tests.e2e.guest import Guest
 from tests.vm.guest import SHARE
 
-PERIOD_SECONDS = 0.02
+PERIOD_SECONDS = 0.05
 TRACING = "/sys/kernel/tracing"
 
 # What writes the files cpuset.cpus and cpuset.mems of every cgroup: kernel/cgroup/cpuset.c.
