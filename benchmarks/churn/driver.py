@@ -2,6 +2,7 @@
 
 import threading
 import time
+from bisect import bisect, insort
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
@@ -20,7 +21,7 @@ FOLDER = Path("/run/churn")
 
 WAIT_SECONDS = 180.0
 POLL_SECONDS = 0.5
-SYNC_TRIES = 8
+TRIES = 2
 APART_SECONDS = 8.0
 """From one lane's start to the next: four containers made at once are too much for an emulator."""
 
@@ -61,33 +62,39 @@ class Record:
 
 
 class Clock:
-    """The node's clock, read from here.
+    """The node's clock, read from here by `ask`; an emulated one runs unevenly.
 
-    Two looks, before and after: what is between is interpolated. Each is right to half of what
-    the fastest of SYNC_TRIES takes there and back, some hundredths of a second.
+    So it is looked at whenever something happens, and what is between two looks is interpolated.
+    Each is right to half of what the faster of TRIES takes there and back: `error` at most.
     """
 
-    def __init__(self, cluster: Cluster) -> None:
-        self._cluster = cluster
+    def __init__(self, ask: Callable[[], float]) -> None:
+        self._ask = ask
+        self._lock = threading.Lock()
         self._looks: list[tuple[float, float]] = []
         self.error = 0.0
 
     def look(self) -> float:
         """What it says now."""
-        best = (1e9, 0.0, 0.0)
-        for _ in range(SYNC_TRIES):
-            before = time.monotonic()
-            said = float(self._cluster.node.read("/proc/uptime").split()[0])
-            after = time.monotonic()
-            best = min(best, (after - before, (before + after) / 2, said))
-        self.error = max(self.error, best[0] / 2)
-        self._looks.append(best[1:])
-        return best[2]
+        tries = [self._try() for _ in range(TRIES)]
+        took, here, there = min(tries)
+        with self._lock:
+            self.error = max(self.error, took / 2)
+            insort(self._looks, (here, there))
+        return there
 
     def there(self, here: float) -> float:
-        """The node's time at a moment of this computer's."""
-        (one, first), (two, second) = self._looks[0], self._looks[-1]
+        """The node's time at a moment of this computer's; there must be two looks."""
+        place = bisect(self._looks, (here, 0.0))
+        place = min(max(place, 1), len(self._looks) - 1)
+        (one, first), (two, second) = self._looks[place - 1 : place + 1]
         return first + (here - one) * (second - first) / (two - one)
+
+    def _try(self) -> tuple[float, float, float]:
+        before = time.monotonic()
+        there = self._ask()
+        after = time.monotonic()
+        return after - before, (before + after) / 2, there
 
 
 class Driver:
@@ -99,7 +106,7 @@ class Driver:
         self._wishes: list[tuple[str, float | None, str, str]] = []
         self._record = Record()
         self._stopped = threading.Event()
-        self.clock = Clock(cluster)
+        self.clock = Clock(self._uptime)
 
     def run(self, lanes: Sequence[Sequence[Life]]) -> Record:
         """Live every lane at once, each life after the other; AssertionError if one can't be."""
@@ -140,14 +147,19 @@ class Driver:
 
     def _act(self, path: str, uid: str, act: Act) -> None:
         if act.what == "assign":
-            moment = time.monotonic()
             body = {"metadata": {"annotations": assigned(act.cpus)}}
+            self.clock.look()
+            moment = time.monotonic()
             self._cluster.plane.ask("PATCH", path, body, content_type=MERGE)
+            self.clock.look()
             self._wish(uid, moment, act.cpus, "")
             return
         said = self._cluster.node.run(FOREIGN.format(uid=uid))
         with self._lock:
             self._record.writes.setdefault(uid, []).append(float(said.split()[0]))
+
+    def _uptime(self) -> float:
+        return float(self._cluster.node.read("/proc/uptime").split()[0])
 
     def _wish(self, uid: str, moment: float | None, cpus: str, mems: str) -> None:
         with self._lock:
