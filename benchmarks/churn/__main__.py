@@ -23,11 +23,13 @@ import os
 import sys
 import time
 
-from benchmarks.churn.accounting import account, containers
-from benchmarks.churn.agents import OURS, POLLS, ChurnBench, put_poller, used
+from benchmarks.churn.accounting import account
+from benchmarks.churn.agents import OURS, ChurnBench, put_poller, used
+from benchmarks.churn.deploying import POLLS
 from benchmarks.churn.driver import Driver
 from benchmarks.churn.plan import Life, plan
 from benchmarks.churn.table import Result, document, text
+from benchmarks.churn.timeline import containers
 from benchmarks.churn.watching import Watch
 
 WARMING: tuple[Life, ...] = (Life(name="warming", kind="born", cpus="6-7", mems="1", lasts=1),)

@@ -9,8 +9,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from benchmarks.churn.accounting import Wish
 from benchmarks.churn.plan import Act, Life
+from benchmarks.churn.timeline import Wish
 from tests.apiserver.objects import MERGE
 from tests.e2e.cluster import Cluster
 from tests.e2e.pods import STAY, assigned, container, pod

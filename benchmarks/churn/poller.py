@@ -3,11 +3,8 @@
     python poller.py [SECONDS]
 
 What is usual today, done straight: each 10 s it lists its node's pods, reads the sets of every
-running container, writes those that differ, and puts its NodeResourceTopology. It writes nothing
-that is right already, keeps containers without CPUs of their own off those of others, holds one
-connection open, and outlives every error. Standard library only; it runs in the agent's image.
-
-Whose ways these are:
+running container, writes those that differ and none else, keeps containers without CPUs of their
+own off those of others, and puts its NodeResourceTopology. One connection, the standard library.
 - koordlet takes kubelet's pods each 10 s (`kubelet-sync-interval`) and reconciles cgroups each
   10 s (`runtime-hooks-reconcile-interval`), containers' and sandboxes' and not pods':
   https://github.com/koordinator-sh/koordinator/blob/main/pkg/koordlet/statesinformer/impl/config.go
@@ -20,7 +17,7 @@ Whose ways these are:
   (`sleep-interval`), whether it changed or not:
   https://kubernetes-sigs.github.io/node-feature-discovery/stable/reference/topology-updater-commandline-reference.html
   https://github.com/k8stopologyawareschedwg/resource-topology-exporter/blob/main/pkg/config/defaults.go
-  Here that comes with every poll, as it must where a scheduler decides by it.
+  Here that comes with every poll: a scheduler decides by it.
 """
 
 import http.client
@@ -40,6 +37,7 @@ ACCOUNT = Path("/var/run/secrets/kubernetes.io/serviceaccount")
 CGROUPS = Path("/host/sys/fs/cgroup")
 NODES = Path("/sys/devices/system/node")
 TOPOLOGIES = "/apis/topology.node.k8s.io/v1alpha2/noderesourcetopologies"
+KIND = {"apiVersion": "topology.node.k8s.io/v1alpha2", "kind": "NodeResourceTopology"}
 USER_AGENT = "polling-agent"
 
 Json = dict[str, Any]
@@ -96,6 +94,11 @@ def assigned(pod: Json) -> Sets:
     return {name: said[name] for name in ("cpus", "mems") if name in said}
 
 
+def owned(pods: list[Json]) -> list[set[int]]:
+    """The CPUs of each pod that has its own."""
+    return [numbers(sets["cpus"]) for sets in map(assigned, pods) if "cpus" in sets]
+
+
 def leaves(pod: Json) -> Iterator[Path]:
     """The cgroups of its running containers, with kubelet's driver cgroupfs."""
     kind = pod["status"].get("qosClass", "BestEffort").lower()
@@ -109,10 +112,8 @@ def leaves(pod: Json) -> Iterator[Path]:
 
 def wanted(pods: list[Json], online: set[int]) -> dict[Path, Sets]:
     """What each running container's cgroup should hold."""
-    given = {pod["metadata"]["uid"]: assigned(pod) for pod in pods}
-    taken = [numbers(each["cpus"]) for each in given.values() if "cpus" in each]
-    shared = {"cpus": listed(online.difference(*taken) or online)}
-    return {leaf: given[pod["metadata"]["uid"]] or shared for pod in pods for leaf in leaves(pod)}
+    shared = {"cpus": listed(online.difference(*owned(pods)) or online)}
+    return {leaf: assigned(pod) or shared for pod in pods for leaf in leaves(pod)}
 
 
 class Poller:
@@ -140,8 +141,7 @@ class Poller:
         for leaf, sets in wanted(pods, online).items():
             for name, value in sets.items():
                 self._write(leaf / f"cpuset.{name}", value)
-        own = [numbers(sets["cpus"]) for sets in map(assigned, pods) if "cpus" in sets]
-        self._publish(online.difference(*own))
+        self._publish(online.difference(*owned(pods)))
 
     def _write(self, file: Path, value: str) -> None:
         try:
@@ -157,38 +157,21 @@ class Poller:
             print(f"{file}: {error}", flush=True)
 
     def _publish(self, free: set[int]) -> None:
-        zones = [
-            {
-                "name": f"node-{name.removeprefix('node')}",
-                "type": "Node",
-                "resources": [
-                    {
-                        "name": "cpu",
-                        "capacity": str(len(cpus)),
-                        "allocatable": str(len(cpus)),
-                        "available": str(len(cpus & free)),
-                    }
-                ],
-            }
-            for name, cpus in self._zones.items()
-        ]
-        body = {
-            "apiVersion": "topology.node.k8s.io/v1alpha2",
-            "kind": "NodeResourceTopology",
-            "metadata": {"name": self._node},
-            "topologyPolicies": ["None"],
-        }
+        zones = []
+        for name, cpus in self._zones.items():
+            every, available = str(len(cpus)), str(len(cpus & free))
+            cpu = {"name": "cpu", "capacity": every, "allocatable": every, "available": available}
+            zone = f"node-{name.removeprefix('node')}"
+            zones.append({"name": zone, "type": "Node", "resources": [cpu]})
         path = f"{TOPOLOGIES}/{self._node}"
         if self._object is None:
-            status, stored = self._api.ask("GET", path)
+            status, self._object = self._api.ask("GET", path)
             if status == 404:
-                status, stored = self._api.ask("POST", TOPOLOGIES, {**body, "zones": zones})
-                self._object = stored if status == 201 else None
+                bare = {**KIND, "metadata": {"name": self._node}, "topologyPolicies": ["None"]}
+                _, self._object = self._api.ask("POST", TOPOLOGIES, {**bare, "zones": zones})
                 return
-            self._object = stored if status == 200 else None
-        if self._object is not None:
-            status, stored = self._api.ask("PUT", path, {**self._object, "zones": zones})
-            self._object = stored if status == 200 else None
+        status, stored = self._api.ask("PUT", path, {**self._object, "zones": zones})
+        self._object = stored if status == 200 else None
 
 
 def main() -> None:

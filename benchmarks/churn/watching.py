@@ -9,8 +9,8 @@ from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
 
-from benchmarks.churn.accounting import Birth, Sample
 from benchmarks.churn.driver import FOLDER
+from benchmarks.churn.timeline import Birth, Sample
 from tests.e2e.guest import Guest
 from tests.vm.guest import SHARE
 

@@ -4,17 +4,8 @@ from collections.abc import Sequence
 
 import pytest
 
-from benchmarks.churn.accounting import (
-    Binding,
-    Birth,
-    Container,
-    Figures,
-    Sample,
-    Wish,
-    account,
-    at,
-    containers,
-)
+from benchmarks.churn.accounting import Binding, Figures, account, at
+from benchmarks.churn.timeline import Birth, Container, Sample, Wish, containers
 
 POD = "a"
 SANDBOX = Sample(1.0, POD, "sandbox", "0-7")
