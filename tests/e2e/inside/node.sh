@@ -48,6 +48,8 @@ $BUSYBOX ip link set eth0 up
 $BUSYBOX ip addr add 10.0.2.15/24 dev eth0
 $BUSYBOX ip route add default via "$HOST"
 echo 1 >/proc/sys/net/ipv4/ip_forward
+# Under emulation a page that the kernel moves for balancing can hold up its CPU for a minute.
+echo 0 >/proc/sys/kernel/numa_balancing
 printf '127.0.0.1 localhost\n10.0.2.15 %s\n' "$NODE" >/etc/hosts
 : >/etc/resolv.conf
 echo "$NODE" >/etc/hostname
