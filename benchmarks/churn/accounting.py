@@ -80,8 +80,12 @@ def _bindings(container: Container, own: Span) -> Iterator[Binding]:
 def _binding(
     outside: Sequence[Span], moment: float, until: float, end: float, since: Since
 ) -> Binding:
-    """The first spell outside after the moment, as long as it lasts without a break."""
-    spell = [each for each in outside if moment < each.end and each.begin < until]
+    """The spell outside that the moment is in, as long as it lasts without a break.
+
+    What a foreign write does is seen a little later; nothing else begins a spell.
+    """
+    latest = until if since == "foreign write" else math.nextafter(moment, math.inf)
+    spell = [each for each in outside if moment < each.end and each.begin < latest]
     if not spell:
         return Binding(since, 0.0, bound=True)
     last = spell[0].end

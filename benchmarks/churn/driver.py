@@ -40,11 +40,11 @@ fi
 
 FOREIGN = """\
 every=$(cat /sys/devices/system/cpu/online)
+cat /proc/uptime
 for file in /sys/fs/cgroup/kubepods/*/pod{uid}/cpuset.cpus \
     /sys/fs/cgroup/kubepods/*/pod{uid}/*/cpuset.cpus; do
   echo "$every" >"$file"
 done
-cat /proc/uptime
 """
 """Somebody who means well and gives a pod and its containers every CPU."""
 

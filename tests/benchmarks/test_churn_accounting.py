@@ -95,6 +95,12 @@ def test_a_foreign_write_counts_until_the_set_is_back(seen: float) -> None:
     ]
 
 
+def test_what_somebody_else_does_later_is_not_its_start() -> None:
+    found = figures((9.0, "2-3"), (20.0, "0-7"), (26.0, "2-3"), (30.0, None), born="2-3")
+    assert found.bindings == [Binding("start", 0.0, bound=True)]
+    assert found.outside_seconds == 6.0
+
+
 def test_a_foreign_write_that_changes_nothing_costs_nothing() -> None:
     found = figures((9.0, "2-3"), (30.0, None), born="2-3", writes=[20.0])
     assert found.bindings[-1] == Binding("foreign write", 0.0, bound=True)
