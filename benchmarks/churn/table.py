@@ -39,8 +39,8 @@ def rows(result: Result) -> dict[str, str]:
         values = [each.seconds for each in waits]
         shown = " / ".join(f"{at(values, percent):.2f}" for percent in (50, 99, 100))
         never = sum(not each.bound for each in waits)
-        row = f"{name}, s: p50 / p99 / most of {len(waits)}"
-        found[row] = f"{shown} ({never} never)" if never else shown
+        counted = f"of {len(waits)}" + (f", {never} never" if never else "")
+        found[f"{name}, s: p50 / p99 / most"] = f"{shown} ({counted})"
     own, shared = figures.own_seconds, figures.shared_seconds
     out, over = figures.outside_seconds, figures.intruding_seconds
     found |= {
