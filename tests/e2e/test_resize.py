@@ -9,7 +9,7 @@ from tests.e2e.cluster import Born, Cluster
 from tests.e2e.pods import assigned, container, pod
 from tests.e2e.seed import decided as kept
 from tests.e2e.test_assigner import ASKS
-from tests.e2e.watch import watched
+from tests.e2e.watching import Watch
 
 pytestmark = pytest.mark.e2e
 
@@ -64,7 +64,7 @@ def test_a_pod_with_a_decision_keeps_its_cpus_when_it_is_resized(cluster: Cluste
     less(cluster, cpu, 1, 2, "cpu")
     less(cluster, memory, 1, 64 * MIB, "memory")
     before = weight(cluster, "resized")
-    with watched(cluster.node, cluster.group("resized")) as seen:
+    with Watch(cluster.node, "resized") as watch:
         resize(cluster, "resized", limits=False, cpu="2", memory="128Mi")
         cluster.until("kubelet wrote it", lambda: weight(cluster, "resized") > before)
         less(cluster, memory, 1, 128 * MIB, "memory")
@@ -73,7 +73,7 @@ def test_a_pod_with_a_decision_keeps_its_cpus_when_it_is_resized(cluster: Cluste
         cluster.until("and again", lambda: weight(cluster, "resized") < before)
         less(cluster, memory, 1, 32 * MIB, "memory")
         less(cluster, cpu, 1, 2, "cpu")
-    assert seen.keys() == {"6-7"}
+        assert watch.seen(cluster.group("resized")) == {"6-7"}
     assert cluster.verdicts("resized") == {"app": "aligned"}
     assert cluster.born("resized") == Born(cpus="6-7", mems="1")
     [status] = (cluster.pod("resized") or {})["status"]["containerStatuses"]
@@ -89,7 +89,7 @@ def test_the_assigner_gives_a_resized_pod_more_and_takes_some_back(cluster: Clus
     cluster.apply(pod("grows", container(cpu="2", guaranteed=True), annotations=ASKS))
     cluster.running("grows")
     two = placed(cluster, "grows")
-    with watched(cluster.node, cluster.group("grows")) as seen:
+    with Watch(cluster.node, "grows") as watch:
         resize(cluster, "grows", limits=True, cpu="3", memory="64Mi")
         less(cluster, before, 1, 3, "cpu")
         three = decided(cluster, "grows", 3)
@@ -107,6 +107,7 @@ def test_the_assigner_gives_a_resized_pod_more_and_takes_some_back(cluster: Clus
         resize(cluster, "grows", limits=True, cpu="2", memory="64Mi")
         less(cluster, before, 1, 2, "cpu")
         again = decided(cluster, "grows", 2)
+        seen = watch.seen(cluster.group("grows"))
     assert two < three <= NODES[1]
     assert one < three
     assert one < again <= NODES[1]

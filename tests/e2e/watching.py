@@ -51,3 +51,12 @@ class Watch:
         text = (self._node.share / self._file).read_text()
         for line in text[: text.rfind("\n") + 1].splitlines():
             yield Change(**json.loads(line))
+
+    def seen(self, group: str) -> set[str]:
+        """All that was ever in force in a pod's cgroup, a folder, and in those below it."""
+        own = group.rpartition("/")[2]
+        return {
+            change.cpus
+            for change in self.changes
+            if own in change.group.split("/") and change.cpus is not None
+        }

@@ -12,7 +12,7 @@ from pathlib import Path
 ROOT = Path("/sys/fs/cgroup/kubepods")
 PATTERNS = ("pod*", "pod*/*", "*/pod*", "*/pod*/*")
 FILE = "cpuset.cpus.effective"
-TURN_SECONDS = 0.1
+TURN_SECONDS = 0.05
 MOST_SECONDS = 3600
 
 
