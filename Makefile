@@ -36,7 +36,8 @@ e2e: $(READY) ## Run the scenarios on a whole cluster with a real node: docs/e2e
 	  qemu-system-x86_64=qemu-system-x86 busybox=busybox-static depmod=kmod cpio=cpio zstd=zstd \
 	  openssl=openssl setpriv=util-linux containerd=containerd runc=runc crun=crun gcc=gcc \
 	  /usr/lib/cni/ptp=containernetworking-plugins prometheus=prometheus \
-	  buildah=buildah mmdebstrap=mmdebstrap
+	  buildah=buildah mmdebstrap=mmdebstrap /lib/systemd/systemd=systemd \
+	  /usr/bin/dbus-daemon=dbus-daemon
 	$(BIN)/pytest tests/e2e
 
 lint: $(READY) ## Check style and import rules
