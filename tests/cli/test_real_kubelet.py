@@ -108,3 +108,61 @@ def test_static_podresources_names_the_cpus_of_kubelets_pod_alone() -> None:
     assert parsed.offer is not None
     assert parsed.offer.cpus == {1, 2, 3, 5, 6, 7}
     assert parsed.problems == ()
+
+
+def test_numa_both_pods_are_kubelets_and_each_is_aligned(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    assert cpus_by_decider(capsys, "kubelet-numa") == {
+        (BY_KUBELET, "2-3", "aligned", True),
+        (BY_KUBELET, "6-7", "aligned", True),
+        (None, "0-1,4-5", "split", None),
+    }
+    plan = said(capsys, "plan", root="kubelet-numa")
+    assert plan["steps"] == []
+    assert [each["reason"] for each in plan["left_alone"]] == ["kubelet-exclusive"] * 2
+
+
+def test_numa_the_object_has_kubelets_policies_and_its_own_figures(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    document = published(capsys, "kubelet-numa")
+    told = attributes(document)
+    assert (told["topologyManagerPolicy"], told["topologyManagerScope"]) == (
+        "single-numa-node",
+        "pod",
+    )
+    assert (told["memoryManagerPolicy"], told["reservedSystemCPUs"]) == ("Static", "0,4")
+    assert available(document, "cpu") == [1, 1]
+    state = machine("kubelet-numa") / "var/lib/kubelet/memory_manager_state"
+    pools = json.loads(state.read_text())["machineState"]
+    free = [pools[node]["memoryMap"]["memory"]["free"] for node in ("0", "1")]
+    assert available(document, "memory") == free
+
+
+def test_numa_a_pod_that_kubelet_refused_holds_nothing_and_is_explained(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    listed = read_answer(machine("kubelet-numa"), "pods")["items"]
+    assert isinstance(listed, list)
+    [pod] = [each for each in listed if each["status"]["phase"] == "Failed"]
+    name = f"{pod['metadata']['namespace']}/{pod['metadata']['name']}"
+    story = said(capsys, "explain", name, root="kubelet-numa")
+    assert story["containers"] == []
+    [room] = [each["lines"] for each in story["chapters"] if each["title"] == "room"]
+    assert [line.rpartition(": ")[2] for line in room] == ["lacks 3 CPUs"] * 2
+    assert "TopologyAffinityError" in story["todo"][0]["what"]
+
+
+def test_numa_podresources_has_each_pods_memory_on_the_node_of_its_cpus() -> None:
+    parsed = parse_pod_resources(read_answer(machine("kubelet-numa"), "podresources"))
+    held = {
+        tuple(sorted(grant.cpus)): [(block.size >> 20, block.nodes) for block in grant.memory]
+        for grant in parsed.containers
+        if grant.cpus
+    }
+    assert {node for [(_, node)] in held.values()} == {(0,), (1,)}
+    for cpus, [(_, [node])] in held.items():
+        assert {cpu // 4 for cpu in cpus} == {node}
+    assert sorted(size for [(size, _)] in held.values()) == [128, 256]
+    assert parsed.problems == ()
