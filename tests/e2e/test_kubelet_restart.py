@@ -85,7 +85,7 @@ def test_a_pod_stays_bound_while_the_policy_is_switched_there_and_back(
     cluster.until(
         "it is offered",
         lambda: cluster.available() == {"node-0": "4", "node-1": "2"},
-        seconds=NODE_SECONDS + 120,
+        seconds=NODE_SECONDS * 1.5 + 60,
     )
     assert attributes(cluster) == ("none", None)
     assert uses(cluster, "bound") == {"6-7"}
