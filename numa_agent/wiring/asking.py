@@ -85,7 +85,8 @@ class Seldom(Generic[T]):
     """Reads a source that changes seldom, and keeps its answer for `seconds` to half as much more.
 
     By chance, so that the nodes of a cluster don't ask in step. A failure is asked again at once,
-    and after AGAIN_SECONDS an answer that is out of date, as `outdated` knows from elsewhere.
+    and after AGAIN_SECONDS an answer that is out of date, as `outdated` knows from elsewhere; as
+    long as the next ones are so too, after twice as long each time.
     """
 
     def __init__(
@@ -103,6 +104,7 @@ class Seldom(Generic[T]):
         self._clock = clock
         self._outdated = outdated
         self._kept: tuple[T, float] | None = None
+        self._pause = AGAIN_SECONDS
         self._again_at = 0.0
 
     def __call__(self) -> T:
@@ -112,7 +114,10 @@ class Seldom(Generic[T]):
             self._kept = None
             value = self._read()
             self._kept = value, now + self._seconds * (1 + self._random() / 2)
-            self._again_at = now + AGAIN_SECONDS
+            self._again_at = now + self._pause
+            self._pause = min(2 * self._pause, self._seconds)
+        elif not self._outdated(self._kept[0]):
+            self._pause = AGAIN_SECONDS
         return self._kept[0]
 
     def _is_old(self, value: T, now: float) -> bool:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 from numa_agent.agent import Kept, NodeSources
 from numa_agent.config import PODRESOURCES_SOCKET, Config, ConfigError, read_overrides
+from numa_agent.core.accounting import is_of
 from numa_agent.core.documents import Document
 from numa_agent.core.errors import SourceError
 from numa_agent.core.grants import PodResources
@@ -83,7 +84,7 @@ def sources(
     found = _of_files(
         config,
         patient(ask, PATIENCE),
-        node=_seldom("node", node, lambda known: _differs(known, found.granted.last)),
+        node=_seldom("node", node, lambda known: _is_old(known, found)),
         pods=watched.pods,
         configz=_seldom("kubelet's configz", configz),
         # Of an older answer nobody knows which pods it counts.
@@ -99,8 +100,14 @@ def _seldom(
     return Seldom(patient, seconds=NODE_SECONDS, random=random.random, outdated=outdated)
 
 
+def _is_old(node: Node, found: NodeSources) -> bool:
+    """Whether kubelet says other things than the Node, which it tells a while later."""
+    read = (each[0] for each in found.settings.last if each is not None)
+    return _differs(node, found.granted.last) or any(not is_of(node, each) for each in read)
+
+
 def _differs(node: Node, granted: tuple[PodResources | None, ...]) -> bool:
-    """Whether kubelet has another number of a device than the Node, which it tells a while later.
+    """Whether kubelet has another number of a device than the Node.
 
     After a device plugin's start, say, or that of an agent that offers cards itself.
     """

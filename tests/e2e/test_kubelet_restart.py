@@ -5,7 +5,6 @@ from collections.abc import Iterator
 
 import pytest
 
-from numa_agent.wiring.sources import NODE_SECONDS
 from tests.e2e.cluster import NAMESPACE, TOPOLOGIES, Cluster
 from tests.e2e.managers import (
     KUBELET,
@@ -85,7 +84,7 @@ def test_a_pod_stays_bound_while_the_policy_is_switched_there_and_back(
     cluster.until(
         "it is offered",
         lambda: cluster.available() == {"node-0": "4", "node-1": "2"},
-        seconds=NODE_SECONDS * 1.5 + 60,
+        seconds=240,
     )
     assert attributes(cluster) == ("none", None)
     assert uses(cluster, "bound") == {"6-7"}

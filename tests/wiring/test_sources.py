@@ -1,4 +1,4 @@
-"""The Node is read anew when kubelet has devices that it doesn't tell of yet."""
+"""The Node is read anew when kubelet has devices or settings that it doesn't tell of yet."""
 
 from pathlib import Path
 from types import SimpleNamespace
@@ -44,3 +44,33 @@ def test_cards_that_kubelet_has_just_got_are_soon_told_of_by_the_node(
     with kubelet(socket, {"list": {}, "allocatable": {"devices": devices[:1]}}):
         assert [pass_() for _ in range(3)] == [1, 1, 1]
     assert asked == [None, "0", "2", "1"]
+
+
+def test_what_kubelet_keeps_back_since_its_restart_is_soon_told_of_by_the_node(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(asking, "AGAIN_SECONDS", 0.0)
+    file = tmp_path / "var/lib/kubelet/config.yaml"
+    file.parent.mkdir(parents=True)
+    offered = ["4", "4", "4", "3"]
+    asked: list[str] = []
+
+    def node(name: str) -> dict[str, Any]:
+        asked.append(offered[len(asked)])
+        told = {"capacity": {"cpu": "4"}, "allocatable": {"cpu": asked[-1]}}
+        return {"metadata": {"name": name}, "status": told}
+
+    config = Config(host_root=tmp_path, live_root=tmp_path, node_name="n", kubeconfig=None)
+    edge = cast("Any", SimpleNamespace(node=node, pods=None))
+    found = sources(config, lambda _: None, edge, edge)
+
+    def pass_() -> int:
+        found.settings.read()
+        return found.node.read().values[0].allocatable["cpu"]
+
+    file.write_text("{}")
+    assert [pass_() for _ in range(3)] == [4000, 4000, 4000]
+    assert asked == ["4"]
+    file.write_text("systemReserved: {cpu: '1'}")
+    assert [pass_() for _ in range(5)] == [4000, 4000, 3000, 3000, 3000]
+    assert asked == offered

@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from numa_agent.core.accounting.amounts import Accounts, Amount, NodeAccount, Sources
 from numa_agent.core.accounting.held import held_cpus, held_devices
 from numa_agent.core.accounting.held_memory import held_memory
+from numa_agent.core.accounting.kept_back import is_of
 from numa_agent.core.accounting.memory import allocatable_memory, capacities
 from numa_agent.core.accounting.reserved import reserved_cpus
 from numa_agent.core.accounting.units import placed_units
@@ -24,6 +25,7 @@ __all__ = [
     "NodeAccount",
     "Sources",
     "account",
+    "is_of",
     "reserved_cpus",
     "unaccountable",
 ]

@@ -7,12 +7,9 @@ from collections.abc import Iterator, Mapping
 
 from numa_agent.core import quantity
 from numa_agent.core.accounting.amounts import Sources
+from numa_agent.core.accounting.kept_back import MEBIBYTE, memory_by_node, memory_by_settings
 from numa_agent.core.conditions import Condition
-from numa_agent.core.kubelet_config import eviction_bytes
 from numa_agent.core.topology import NumaNode
-
-_MEBIBYTE = 1 << 20
-"""Less than that between two sources is rounding: a percentage, or MemTotal of another boot."""
 
 ByKind = dict[str, int]
 """Bytes by `memory` or hugepage size."""
@@ -121,14 +118,12 @@ def _kept_everywhere(
 def _reserve(sources: Sources, total: int, conditions: list[Condition]) -> int:
     settings, node = sources.settings, sources.node
     by_file = None
-    machine = node.capacity.get("memory", total)
     if settings is not None:
-        by_file = settings.reserved.get("memory", 0) + eviction_bytes(settings, machine)
-    if "memory" not in node.capacity or "memory" not in node.allocatable:
+        by_file = memory_by_settings(settings, node.capacity.get("memory", total))
+    by_node = memory_by_node(node)
+    if by_node is None:
         return by_file or 0
-    huge = sum(size for name, size in node.capacity.items() if name.startswith("hugepages-"))
-    by_node = max(0, node.capacity["memory"] - node.allocatable["memory"] - huge)
-    if by_file is not None and abs(by_file - by_node) >= _MEBIBYTE:
+    if by_file is not None and abs(by_file - by_node) >= MEBIBYTE:
         conditions.append(
             Condition(
                 code="reservation-differs",

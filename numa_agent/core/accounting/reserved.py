@@ -6,6 +6,7 @@ https://kubernetes.io/docs/tasks/administer-cluster/reserve-compute-resources/
 from collections.abc import Iterable
 
 from numa_agent.core.accounting.amounts import Sources
+from numa_agent.core.accounting.kept_back import cpu_by_node
 from numa_agent.core.conditions import Condition
 from numa_agent.core.cpulist import CpuSet, render
 from numa_agent.core.topology import Topology
@@ -67,7 +68,7 @@ def _check_told(sources: Sources, told: CpuSet, conditions: list[Condition]) -> 
                 " online",
             )
         )
-    by_node = _by_node(sources)
+    by_node = cpu_by_node(sources.node)
     if by_node is None or by_node == len(told) * 1000:
         return 0
     _differ(conditions, f"reservedSystemCPUs has {len(told)} CPUs", by_node)
@@ -76,20 +77,12 @@ def _check_told(sources: Sources, told: CpuSet, conditions: list[Condition]) -> 
 
 def _count(sources: Sources, conditions: list[Condition]) -> int:
     """How many CPUs are reserved, rounded up: the larger of what Node and kubelet's file say."""
-    by_node = _by_node(sources)
+    by_node = cpu_by_node(sources.node)
     by_file = None if sources.settings is None else sources.settings.reserved.get("cpu", 0)
     if by_node is not None and by_file is not None and by_node != by_file:
         _differ(conditions, f"systemReserved and kubeReserved say {by_file}m", by_node)
     thousandths = max(by_node or 0, by_file or 0)
     return -(-thousandths // 1000)
-
-
-def _by_node(sources: Sources) -> int | None:
-    """The thousandths of a CPU between the Node's capacity and allocatable."""
-    capacity, allocatable = sources.node.capacity, sources.node.allocatable
-    if "cpu" not in capacity or "cpu" not in allocatable:
-        return None
-    return max(0, capacity["cpu"] - allocatable["cpu"])
 
 
 def _differ(conditions: list[Condition], said: str, by_node: int) -> None:
