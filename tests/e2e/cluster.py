@@ -189,10 +189,11 @@ class Cluster(Kubectl):
     def ask_agent(self, *words: str, seconds: float = SECONDS) -> bytes:
         """What `numa-agent WORDS` says in the agent's pod, whatever its exit code."""
         command = ("exec", "-n", NAMESPACE, self.agent, "--", "numa-agent", *words, *CONFIG)
-        said = self.kubectl_bytes(*command, seconds=seconds, check=False)
-        if not said:
-            raise KubectlError(f"numa-agent {' '.join(words)} says nothing in the agent's pod")
-        return said
+        done = self.done(*command, seconds=seconds)
+        if not done.stdout:
+            why = done.stderr.decode(errors="replace")
+            raise KubectlError(f"numa-agent {' '.join(words)} in the agent's pod: {why}")
+        return done.stdout
 
     def verify(self, pod: str) -> dict[str, Json]:
         """What `numa-agent verify -o json` says of a pod's containers, by their names."""

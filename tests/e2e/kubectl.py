@@ -35,18 +35,24 @@ class Kubectl:
         self, *words: str, data: object = None, seconds: float = 60, check: bool = True
     ) -> bytes:
         """The same, undecoded."""
+        done = self.done(*words, data=data, seconds=seconds)
+        if check and done.returncode:
+            said = (done.stdout + done.stderr).decode(errors="replace")
+            raise KubectlError(f"kubectl {' '.join(words)}: {done.returncode}: {said}")
+        return done.stdout
+
+    def done(
+        self, *words: str, data: object = None, seconds: float = 60
+    ) -> subprocess.CompletedProcess[bytes]:
+        """kubectl once it has ended; KubectlError if that isn't so in `seconds`."""
         text = b"" if data is None else json.dumps(data).encode()
         try:
-            done = subprocess.run(
+            return subprocess.run(
                 [*self._kubectl, *words], input=text, capture_output=True, timeout=seconds
             )
         except subprocess.TimeoutExpired as error:
             self.check_alive()
             raise KubectlError(f"kubectl {' '.join(words)}: not done in {seconds} s") from error
-        if check and done.returncode:
-            said = (done.stdout + done.stderr).decode(errors="replace")
-            raise KubectlError(f"kubectl {' '.join(words)}: {done.returncode}: {said}")
-        return done.stdout
 
     def shell(self, command: str, *, seconds: float = 150) -> str:
         """What a user's shell says to a command, run in the checkout with kubectl in its path."""
