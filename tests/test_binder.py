@@ -3,6 +3,7 @@
 import random
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
+from typing import Any, cast
 
 import pytest
 
@@ -32,8 +33,12 @@ from numa_agent.core.own_assignment import ASSIGNMENT
 from numa_agent.core.pods import Pod, PodsRead
 from numa_agent.core.report import Report
 from numa_agent.core.schedulers import kube_scheduler
+from tests.core.cpusets.scene import SANDBOX, asking, path, v2
 from tests.machine_tree import TWO_NODES, container, container_id, cpus, pod, uid
 from tests.one_pass import Kernel, kernel, static_state
+
+RUNS = {SANDBOX: "", 1: ""}
+"""A container beside its sandbox."""
 
 
 @dataclass
@@ -73,6 +78,24 @@ class Heard(Mover):
 
     def want(self, moves: Iterable[tuple[Step, ...]]) -> None:
         self.heard.append(tuple(moves))
+
+
+@dataclass
+class Pair:
+    """The cgroups of one pod on v2, whose own has CPUs and memory nodes."""
+
+    held: dict[str, str] = field(default_factory=lambda: {"cpus": "", "mems": ""})
+    containers: dict[int, str] = field(default_factory=dict)
+
+    def finder(self) -> Callable[[Pod], PodGroups]:
+        return self.find
+
+    def find(self, _: Pod) -> PodGroups:
+        return v2(1, self.held["cpus"], mems=self.held["mems"], containers=self.containers)
+
+    def write(self, where: str, file: str, ids: frozenset[int]) -> None:
+        assert where == path(1)
+        self.held[file] = render(ids)
 
 
 @dataclass
@@ -208,6 +231,7 @@ def test_a_state_that_can_t_be_read_is_waited_for() -> None:
         assert (binder.due(), binder.work()) == (None, Seen())
 
 
+NEAR = {ASSIGNMENT: '{"version": 1, "cpus": "4-7", "mems": "1"}'}
 GOOD = {ASSIGNMENT: '{"version": 1, "cpus": "0-3"}'}
 BAD = {ASSIGNMENT: '{"version": 1, "cpus": "0-3,"}'}
 
@@ -321,6 +345,37 @@ def test_a_pod_whose_directory_was_away_is_a_new_one_when_it_comes_again() -> No
     watching.touched.add("kubepods")
     watching.there = frozenset({uid(1)})
     assert [render(each.step.after) for each in binder.work().writes] == ["0-3"]
+
+
+@pytest.mark.parametrize(("containers", "written"), [({}, "1"), ({SANDBOX: ""}, "1"), (RUNS, "")])
+def test_sets_that_are_lost_before_anything_ran_are_written_again(
+    containers: dict[int, str], written: str
+) -> None:
+    """As systemd empties them when a pod's first scope comes; later, pages would move."""
+    at, watching, drift = Pair(), Watching(), Drift(lambda: 0.5)
+    owner = asking(pod(1, containers=()), 1 << 30)
+    owner = replace(owner, annotations=NEAR)
+    inputs = with_pods(
+        Inputs(
+            pods=(),
+            decisions={},
+            topology=TWO_NODES,
+            observed={owner.uid: at.find(owner)},
+            free_memory={0: 2 << 30, 1: 2 << 30},
+        ),
+        (owner,),
+        (),
+    )
+    planned = binding.plan(inputs, Options())
+    binder = _binder(cast("Any", at), watching=watching, drift=drift)
+    binding.write(cast("Any", at), planned, drift, 0.0)
+    assert at.held == {"cpus": "4-7", "mems": "1"}
+    binder.know(planned)
+    binder.work()
+    at.held, at.containers = {"cpus": "", "mems": ""}, containers
+    watching.touched.add(path(1))
+    binder.work()
+    assert at.held == {"cpus": "4-7", "mems": written}
 
 
 @pytest.mark.parametrize("drop", [True, False])

@@ -16,7 +16,7 @@ from numa_agent.agent.watching import News, Seen, Watching
 from numa_agent.core.assignment import Assignment
 from numa_agent.core.cgroups import PodGroups, Version
 from numa_agent.core.conditions import Condition
-from numa_agent.core.cpusets import Mems, PodTarget, Step, desired, parted, steps
+from numa_agent.core.cpusets import Mems, PodTarget, Step, desired, has_run, parted, steps
 from numa_agent.core.drift import Drift
 from numa_agent.core.kubelet import CpuManagerState
 from numa_agent.core.pods import Pod
@@ -246,7 +246,8 @@ class Binder:
     ) -> tuple[tuple[Write, ...], tuple[Condition, ...]]:
         """Write what these pods' cgroups lack; decided anew where a pod came or changed.
 
-        Memory nodes are written of those alone: another's pages would move.
+        Memory nodes are written of those alone and of pods in which nothing has run: another's
+        pages would move.
         """
         planned = self._planned
         if planned is None:
@@ -260,6 +261,7 @@ class Binder:
         # Where pages may move under running tasks, that is the pass's to pace.
         with_mems = came if planned.options.mems is Mems.MIGRATE else came | told
         concerned = frozenset(uids)
+        with_mems |= {uid for uid in concerned if self._is_unborn(uid)}
         own = tuple(
             (target, self._steps(target, keep_mems=target.pod.uid in with_mems))
             for target in wanted.targets
@@ -267,6 +269,15 @@ class Binder:
         )
         now = replace(self._planned, steps=own)
         return binding.write(self._cpusets, now, self._drift, self._clock())
+
+    def _is_unborn(self, uid: str) -> bool:
+        """Whether nothing but a sandbox has run in a pod's own directory (v2).
+
+        Its sets may be lost once more by then: systemd takes the controller from slices that don't
+        need it, and the sets with it (https://github.com/kubernetes/kubernetes/issues/122955).
+        """
+        pod, groups = self._pods.get(uid), self._observed[uid]
+        return pod is not None and groups.version is Version.V2 and not has_run(pod, groups)
 
     def _steps(self, target: PodTarget, *, keep_mems: bool) -> tuple[Step, ...]:
         in_place, moves = parted(steps(target, self._observed[target.pod.uid]))

@@ -6,6 +6,7 @@ Pure: what cgroups hold comes in as values, and the writes go out as values.
 from numa_agent.core.cpusets.alone import BIND as BIND
 from numa_agent.core.cpusets.desired import claimed as claimed
 from numa_agent.core.cpusets.desired import desired as desired
+from numa_agent.core.cpusets.observed import has_run as has_run
 from numa_agent.core.cpusets.refusals import ALLOW_ISOLATED as ALLOW_ISOLATED
 from numa_agent.core.cpusets.relying import FileOf as FileOf
 from numa_agent.core.cpusets.relying import beside as beside
