@@ -4,17 +4,17 @@ import fcntl
 import os
 import shutil
 import time
-from collections.abc import Iterable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager, suppress
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
 from functools import partial
 from pathlib import Path
 from typing import Self
 
 from numa_agent import __version__
 from tests.apiserver.control_plane import NODE_PROGRAMS, PROGRAMS, build
-from tests.e2e import kernel, overlay
+from tests.e2e import evidence, kernel, overlay
 from tests.e2e.cgroups import LAYOUT, Layout
-from tests.e2e.cluster import CONFIG, NAMESPACE, Cluster, condition
+from tests.e2e.cluster import NAMESPACE, Cluster, condition
 from tests.e2e.control_plane import ControlPlane
 from tests.e2e.guest import Guest, GuestHungError, free_address
 from tests.e2e.images import Build
@@ -26,11 +26,6 @@ from tests.vm.machine import Machine
 CACHE = CHECKOUT / ".cache"
 RUNS = CACHE / "e2e" / "runs"
 KEEP_RUNS = 3
-
-OBJECTS = (
-    "pods,nodes,events,daemonsets,configmaps,serviceaccounts,"
-    "noderesourcetopologies,validatingadmissionpolicies"
-)
 
 
 class Bench:
@@ -242,34 +237,5 @@ class Bench:
         target = self.folder / "failed" / name
         target.mkdir(parents=True, exist_ok=True)
         self.failed.append(target)
-        if not hasattr(self, "cluster"):
-            return
-        cluster = self.cluster
-        self._copy(cluster.plane.logs, target)
-        selector = ("-l", "app.kubernetes.io/name=numa-agent", "--prefix", "--tail=-1")
-        questions = {
-            "agent.log": ("logs", "-n", NAMESPACE, *selector),
-            "agent-before-its-restart.log": ("logs", "--previous", "-n", NAMESPACE, *selector),
-            "objects.yaml": ("get", OBJECTS, "-A", "-o", "yaml"),
-        }
-        for file, words in questions.items():
-            self._keep(target / file, *words)
-        for each in cluster.each_node():
-            own = target if each.node is cluster.node else target / each.node.name
-            own.mkdir(exist_ok=True)
-            self._copy(each.node.logs, own)
-            with suppress(AssertionError):
-                agent = ("exec", "-n", NAMESPACE, each.agent, "--", "numa-agent")
-                self._keep(own / "node.tar.gz", *agent, "record", "-", *CONFIG)
-
-    def _copy(self, logs: Iterable[Path], target: Path) -> None:
-        for log in logs:
-            with suppress(OSError):
-                shutil.copy(log, target)
-
-    def _keep(self, file: Path, *words: str) -> None:
-        """What kubectl says, or why it doesn't. One that hangs must not hide the failure."""
-        try:
-            file.write_bytes(self.cluster.kubectl_bytes(*words, check=False))
-        except (AssertionError, GuestHungError) as error:
-            file.write_text(str(error))
+        if hasattr(self, "cluster"):
+            evidence.leave(self.cluster, target)
