@@ -5,6 +5,7 @@ import random
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from itertools import count
 
 import pytest
@@ -13,6 +14,7 @@ from numa_agent.core import cpulist
 from numa_agent.core.cpulist import CpuSet
 from tests.e2e.bench import Bench
 from tests.e2e.cluster import NAMESPACE, Cluster
+from tests.e2e.guest import CommandError
 from tests.e2e.trouble import Before, TroubleBench, settled
 from tests.e2e.watching import Watch
 from tests.e2e.waves import DECIDED, Wave, moved
@@ -24,6 +26,7 @@ ALIVE_SECONDS = 8
 """An agent lives for so long at most, from its process's start on."""
 
 MOST_RESTART_SECONDS = 120
+TRIES = 5
 
 pytestmark = [
     pytest.mark.e2e,
@@ -51,18 +54,26 @@ def kill(cluster: Cluster, uid: str, after: int, chance: random.Random) -> int:
         found = process(cluster, uid)
         return found if found != after else None
 
-    pid = cluster.until("an agent's process", another, seconds=MOST_RESTART_SECONDS)
-    time.sleep(chance.uniform(0, ALIVE_SECONDS))
-    cluster.node.run(f"kill -9 {pid}")
-    return pid
+    for _ in range(TRIES):
+        pid = cluster.until("an agent's process", another, seconds=MOST_RESTART_SECONDS)
+        time.sleep(chance.uniform(0, ALIVE_SECONDS))
+        with suppress(CommandError):
+            cluster.node.run(f"kill -9 {pid}")
+            return pid
+        # It was what a container begins with, and not the agent yet.
+    raise AssertionError(f"no process of the agent's stays: the last one was {pid}")
 
 
 class Churn:
-    """Waves of pods until it is told to stop, PODS at least; those of the last stay."""
+    """Waves of pods until it is told to stop, PODS at least unless something `failed`.
+
+    Those of the last stay.
+    """
 
     def __init__(self, cluster: Cluster) -> None:
         self._cluster = cluster
         self.stop = threading.Event()
+        self.failed = threading.Event()
         self.own: dict[str, CpuSet | int] = {}
         self.made = 0
 
@@ -70,7 +81,7 @@ class Churn:
         for number in count():
             wave = Wave(number)
             self._come(wave)
-            if self.made >= PODS and self.stop.is_set():
+            if self.failed.is_set() or (self.made >= PODS and self.stop.is_set()):
                 return
             words = ("--grace-period=1", "--timeout=120s")
             self._cluster.kubectl("delete", "pod", *words, *wave.names, seconds=150)
@@ -113,6 +124,9 @@ def test_killed_at_random_moments_while_pods_come_and_go(cluster: Cluster, bench
                     assert moved(watch.changes, churn.own) == [], f"after kill {number}"
                     if churning.done():
                         churning.result()
+            except BaseException:
+                churn.failed.set()
+                raise
             finally:
                 churn.stop.set()
             churning.result()
