@@ -34,7 +34,7 @@ def server() -> Iterator[Loopback]:
 
 @pytest.fixture
 def cluster(server: Loopback, tmp_path: Path) -> Iterator[Cluster]:
-    with closing(connect(kubeconfig_of(server.url, tmp_path), read_seconds=0.3)) as cluster:
+    with closing(connect(kubeconfig_of(server.url, tmp_path), read_seconds=2.0)) as cluster:
         yield cluster
 
 
@@ -65,7 +65,7 @@ def test_the_agent_names_itself_and_its_field_manager(server: Loopback, cluster:
         (Bad(status=502, body=b"<html>bad gateway</html>"), Outcome.UNAVAILABLE),
         (Bad(status=503), Outcome.UNAVAILABLE),
         (Bad(status=504), Outcome.UNAVAILABLE),
-        (Bad(silence=0.8), Outcome.UNAVAILABLE),
+        (Bad(silence=4.0), Outcome.UNAVAILABLE),
         (Bad(status=301, headers={"Location": "/login"}), Outcome.UNAVAILABLE),
         (Bad(status=200, body=b"<html>login</html>"), Outcome.UNAVAILABLE),
         (Bad(status=200, body=b"[]"), Outcome.UNAVAILABLE),

@@ -63,7 +63,7 @@ def test_who_asks_first_waits_for_the_first_list(tmp_path: Path) -> None:
 
     with (
         pod_server(slow, watching(stay=STAY)) as server,
-        following(kubeconfig_of(server.url, tmp_path)) as agent,
+        following(kubeconfig_of(server.url, tmp_path), grace=30.0) as agent,
     ):
         assert [each.name for each in agent.watch.pods().pods] == ["p1"]
 

@@ -8,6 +8,7 @@ from numa_agent.core.cpusets.desired import claimed as claimed
 from numa_agent.core.cpusets.desired import desired as desired
 from numa_agent.core.cpusets.observed import has_run as has_run
 from numa_agent.core.cpusets.refusals import ALLOW_ISOLATED as ALLOW_ISOLATED
+from numa_agent.core.cpusets.refusals import RESERVED_UNKNOWN as RESERVED_UNKNOWN
 from numa_agent.core.cpusets.relying import FileOf as FileOf
 from numa_agent.core.cpusets.relying import beside as beside
 from numa_agent.core.cpusets.relying import parted as parted

@@ -12,7 +12,7 @@ from numa_agent.core.assignment import Assignment, Placement
 from numa_agent.core.cgroups import MemSet, PodGroups, Version
 from numa_agent.core.conditions import Condition
 from numa_agent.core.cpulist import render
-from numa_agent.core.cpusets.not_set import NO_NEED, not_set
+from numa_agent.core.cpusets.not_set import NO_NEED, is_fault
 from numa_agent.core.cpusets.observed import has_run
 from numa_agent.core.cpusets.sides import around
 from numa_agent.core.cpusets.values import Inputs, Mems, Options
@@ -52,8 +52,12 @@ class Memory:
             return {}
         why = self._obstacle(pod, groups, wanted, every=len(wanted) == len(found))
         if why is not None:
-            code, message = not_set(said, self._inputs.own.get(pod.uid), _all(wanted), why)
-            self._say(code, pod, message)
+            message = f"memory nodes {_all(wanted)} aren't set: {why}"
+            if is_fault(said, self._inputs.own.get(pod.uid), why):
+                self._say("mems-not-set", pod, message)
+            else:
+                near = "the kernel takes it near its CPUs while it can"
+                self._say("mems-untold", pod, f"{message}; {near}")
             return {}
         if groups.version is Version.V2 and self._when is Mems.WITH_CPUS:
             # A container's own directory is there when its tasks are.

@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Iterator, Mapping
 
 from numa_agent.core.conditions import Condition
+from numa_agent.core.cpusets import RESERVED_UNKNOWN, Refusal
 from numa_agent.core.pods import Pod
 from numa_agent.core.publishing import Outcome
 from numa_agent.core.report import Proof, Report
@@ -27,7 +28,7 @@ def faults(report: Report, pods: Iterable[Pod], node_name: str) -> tuple[Notice,
     of_pods = (
         *_of_conditions(report.conditions, by_name),
         *(
-            notice(about_pod(each.pod), reasons.REFUSED, f"{each.code}: {each.message}")
+            notice(about_pod(each.pod), _why_refused(each), f"{each.code}: {each.message}")
             for each in report.refusals
         ),
         *_of_writes(report, by_name),
@@ -45,6 +46,11 @@ def faults(report: Report, pods: Iterable[Pod], node_name: str) -> tuple[Notice,
         ),
     )
     return _once_each((*of_pods, *_merged(of_node, node_name)))
+
+
+def _why_refused(refusal: Refusal) -> Reason:
+    so_far = refusal.code == RESERVED_UNKNOWN
+    return reasons.REFUSED_SO_FAR if so_far else reasons.REFUSED
 
 
 def between(conditions: Iterable[Condition], pods: Iterable[Pod]) -> tuple[Notice, ...]:

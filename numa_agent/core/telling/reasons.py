@@ -9,6 +9,8 @@ _NODE = About.NODE
 
 BIND = Reason(name="CPUSetBind", kind=Kind.NORMAL, lasting=False)
 REFUSED = Reason(name="CPUSetRefused")
+REFUSED_SO_FAR = Reason(name="CPUSetRefused", patience=30.0)
+"""For want of an answer, as an agent that has just started may have none yet."""
 WRITE_FAILED = Reason(name="CPUSetWriteFailed", volatile=True, patience=30.0)
 NOT_IN_FORCE = Reason(name="CPUSetNotInForce", volatile=True, patience=60.0)
 SPLIT = Reason(name="CPUSetSplit", volatile=True, patience=60.0)

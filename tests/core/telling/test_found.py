@@ -89,6 +89,13 @@ def test_a_refused_assignment_is_told_of_the_pod_with_code_and_words() -> None:
     ]
 
 
+@pytest.mark.parametrize(("code", "patience"), [("cpus-taken", 0.0), ("reserved-unknown", 30.0)])
+def test_what_is_refused_for_want_of_an_answer_has_to_last(code: str, patience: float) -> None:
+    refusal = Refusal(pod=P1, code=code, message="neither says so far")
+    [told] = faults(report(refusals=(refusal,)), (P1,), "n1")
+    assert (told.reason.name, told.reason.patience) == ("CPUSetRefused", patience)
+
+
 def test_a_write_that_failed_is_told_of_its_pod() -> None:
     assert found(writes=(write(2, "wasn't taken"),)) == [
         ("shop/p2", "CPUSetWriteFailed", "wasn't taken")
