@@ -96,8 +96,13 @@ class Daemon:
             )
 
     def said(self) -> str:
-        """All that it printed."""
+        """All that it printed until now, whole once it has ended."""
         return self._log.read_text()
+
+    def says(self, text: str) -> bool:
+        """Wait until it has printed something: its pages say it first."""
+        eventually(lambda: text in self.said())
+        return True
 
     def page(self, path: str) -> Page:
         """Ask one of its pages."""

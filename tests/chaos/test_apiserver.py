@@ -55,7 +55,7 @@ def test_an_api_server_that_is_killed_and_back_costs_no_binding_and_no_write(
         own_plane.halt()
         back(own_plane)
     node.until(agent.quiet, RECONNECTS)
-    assert "is the server running" in agent.said()
+    assert agent.says("is the server running")
     assert node.version() == version
     late = node.machine.start(node.pod("b", SECOND))
     eventually(holds(late, SECOND), 3 * AT_ONCE)
@@ -85,7 +85,7 @@ def test_an_api_server_on_an_empty_etcd_takes_no_cpus_away_and_gets_the_object_a
     node.machine.end(pod)
     node.until(lambda: lost(agent) == "")
     eventually(lambda: node.available() == ["110", "88"])
-    assert "no longer has" in agent.said()
+    assert agent.says("no longer has")
 
 
 def test_an_api_server_with_an_older_state_is_told_of_today_s(
@@ -139,7 +139,7 @@ def test_a_definition_that_is_removed_and_back_has_the_object_again(
         own_plane.install_crd(crd)
     eventually(lambda: node.available() == ["110", "88"])
     node.until(lambda: {*agent.outcomes()} <= {"created", "unchanged"})
-    assert "kubectl apply -f manifests/crd" in agent.said()
+    assert agent.says("kubectl apply -f manifests/crd")
 
 
 def fault(plane: ControlPlane) -> str:

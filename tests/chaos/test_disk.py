@@ -122,7 +122,7 @@ def test_cgroups_that_can_not_be_written_are_told_once_and_bound_when_they_can(
     # Never yet did it look at a container: a rollout is to stop here.
     assert agent.page("/readyz")[0] == 503
     assert agent.page("/healthz")[0] == 200
-    assert said in agent.said()
+    assert agent.says(said)
     # Who only looks can publish: the assignment counts whether it is in force or not.
     eventually(lambda: node.available() == ["110", "88"])
     enter(agent, "mount", "-o", "remount,bind,rw", cgroups)

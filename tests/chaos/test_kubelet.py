@@ -38,7 +38,7 @@ def test_kubelet_s_socket_that_is_gone_and_back_costs_no_binding_and_no_wrong_nu
     node.kubelet_up()
     node.until(lambda: node.available() == ["110", "88"])
     eventually(agent.quiet)
-    assert str(node.machine.socket) in agent.said()
+    assert agent.says(str(node.machine.socket))
 
 
 @pytest.mark.parametrize("half", ["", NO_POLICY[:20], "\0" * 40])
@@ -59,7 +59,7 @@ def test_a_state_that_is_half_written_stops_binding_until_it_is_whole(
     node.machine.state(NO_POLICY)
     eventually(lambda: (cpus.read_text(), late.read_text()) == (f"{FIRST}\n", f"{SECOND}\n"))
     eventually(agent.quiet)
-    assert NO_CPUS in agent.said()
+    assert agent.says(NO_CPUS)
 
 
 def test_a_state_that_is_gone_stops_binding_where_kubelet_may_be_giving_cpus_out(
@@ -94,7 +94,7 @@ def test_cpus_that_kubelet_begins_to_give_out_are_left_to_it_and_the_overlap_is_
     settle(kubelets, OWN)
     with pytest.raises(AssertionError):
         eventually(lambda: kubelets.read_text() != f"{OWN}\n", MEANWHILE)
-    assert f"belong to kubelet's CPU manager, for pod default/{node.name}-b" in agent.said()
+    assert agent.says(f"belong to kubelet's CPU manager, for pod default/{node.name}-b")
     node.machine.state(NO_POLICY)
     eventually(lambda: (cpus.read_text(), kubelets.read_text()) == (f"{OWN}\n", f"{REST}\n"))
     eventually(agent.quiet)

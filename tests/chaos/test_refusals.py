@@ -28,7 +28,7 @@ def test_rights_that_are_taken_away_and_given_back_are_named_and_cost_no_binding
     account.forbid("noderesourcetopologies")
     late = node.machine.start(node.pod("b", SECOND))
     node.until(lambda: "forbidden" in agent.outcomes())
-    assert "needs the RBAC rights to" in agent.said()
+    assert agent.says("needs the RBAC rights to")
     assert late.read_text() == f"{SECOND}\n"
     account.forbid(*RIGHTS)
     scene.proxy.cut()
@@ -65,7 +65,7 @@ def test_a_token_that_is_renewed_in_time_costs_nothing_and_one_that_is_late_is_n
     eventually(lambda: pods[1].read_text() == f"{FIRST}\n", RECONNECTS)
     eventually(lambda: nodes[1].available() == ["110", "88"])
     nodes[1].until(agents[1].quiet)
-    assert "HTTP 401" in agents[1].said()
+    assert agents[1].says("HTTP 401")
     assert "HTTP 401" not in agents[0].said()
 
 
