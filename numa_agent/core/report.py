@@ -15,6 +15,9 @@ from numa_agent.core.topology import Topology
 from numa_agent.core.verdict import Verdict
 from numa_agent.core.view import Json
 
+PODS = "pods"
+"""The name of the source that tells which containers run."""
+
 _AS_WANTED = {Outcome.PENDING, Outcome.CREATED, Outcome.CHANGED, Outcome.UNCHANGED}
 
 

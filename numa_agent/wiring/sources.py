@@ -16,6 +16,7 @@ from numa_agent.core.kubelet_config import parse_settings
 from numa_agent.core.node import Node, parse_node
 from numa_agent.core.podresources import parse_pod_resources
 from numa_agent.core.pods import PodsRead, parse_pods
+from numa_agent.core.report import PODS
 from numa_agent.host.boot import read_boot_id
 from numa_agent.host.cpuinfo import read_cpu_info
 from numa_agent.host.kubelet import read_cpu_state, read_memory_state, read_settings
@@ -149,7 +150,7 @@ def _of_files(
     return NodeSources(
         topology=lambda: assembled(config, ask, overrides),
         node=Kept("node", node),
-        pods=Kept("pods", pods),
+        pods=Kept(PODS, pods),
         settings=Kept(
             "kubelet-configuration",
             lambda: parse_settings(configz()) if running else read_settings(root, path, drop_ins),

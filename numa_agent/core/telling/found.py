@@ -6,7 +6,7 @@ from numa_agent.core.conditions import Condition
 from numa_agent.core.cpusets import RESERVED_UNKNOWN, Refusal
 from numa_agent.core.pods import Pod
 from numa_agent.core.publishing import Outcome
-from numa_agent.core.report import Proof, Report
+from numa_agent.core.report import PODS, Report
 from numa_agent.core.telling import reasons
 from numa_agent.core.telling.notices import About, Notice, Reason, about_node, about_pod, notice
 from numa_agent.core.topology import Topology
@@ -32,7 +32,7 @@ def faults(report: Report, pods: Iterable[Pod], node_name: str) -> tuple[Notice,
             for each in report.refusals
         ),
         *_of_writes(report, by_name),
-        *_of_proofs(report.proofs),
+        *_of_proofs(report),
     )
     of_node = (
         *_of_gpus(report.topology),
@@ -98,10 +98,12 @@ def _of_writes(report: Report, pods: Mapping[str, Pod]) -> Iterator[Notice]:
             yield notice(about_pod(pod), reasons.WRITE_FAILED, each.error, key)
 
 
-def _of_proofs(proofs: Iterable[Proof]) -> Iterator[Notice]:
-    for each in proofs:
+def _of_proofs(report: Report) -> Iterator[Notice]:
+    old = any(each.source == PODS and each.error is not None for each in report.sources)
+    for each in report.proofs:
         verdict = each.verdict
-        if verdict.kept:
+        # A container that was started since has another cgroup, and nobody tells its id.
+        if verdict.kept or (old and verdict.effective is None):
             continue
         notes = "".join(f"; {note}" for note in verdict.notes)
         message = f"container {each.container.name}: {verdict.reason}{notes}"

@@ -117,6 +117,17 @@ def test_cpus_that_are_not_as_decided_are_told(decided: str, effective: str, rea
     assert words.startswith(f"container c1: CPUs {effective} are in force")
 
 
+def test_a_container_without_a_cgroup_is_told_only_while_the_pods_are_of_now() -> None:
+    gone = replace(proof(P1, "0-3"), verdict=verdict(cpus("0-3"), None))
+    outside = proof(P2, "0-3", "0-7")
+    of_now = SourceAge(source="pods", age_seconds=0.0, error=None)
+    both = [who for who, *_ in found(proofs=(gone, outside), sources=(of_now,))]
+    assert both == ["shop/p1", "shop/p2"]
+    old = SourceAge(source="pods", age_seconds=120.0, error="can't watch pods")
+    of_pods = [who for who, *_ in found(proofs=(gone, outside), sources=(old,)) if who != "n1"]
+    assert of_pods == ["shop/p2"]
+
+
 def test_what_limits_a_container_is_told_with_it() -> None:
     limit = "kubepods has CPUs 0-1 only"
     limited = replace(proof(P1, "0-3"), verdict=verdict(cpus("0-3"), cpus("0-1"), limit=limit))
