@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from benchmarks.churn.deploying import POLLS, poller
-from tests.e2e.bench import Bench
+from tests.e2e.bench.bench import Bench
+from tests.e2e.bench.control_plane import ControlPlane
 from tests.e2e.cluster import TOPOLOGIES, Cluster
-from tests.e2e.control_plane import ControlPlane
 
 OURS = "numa-agent"
 """As POLLS the name of a namespace, a ServiceAccount, a DaemonSet and a label."""

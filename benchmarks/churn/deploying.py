@@ -4,7 +4,7 @@ from pathlib import Path
 from typing import Any
 
 from numa_agent import __version__
-from tests.e2e.images import AGENT
+from tests.e2e.bench.images import AGENT
 
 POLLS = "polling-agent"
 PYTHON = "/opt/numa-agent/bin/python3"

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from benchmarks.churn.driver import FOLDER
 from benchmarks.churn.timeline import Birth, Sample
-from tests.e2e.guest import Guest
+from tests.e2e.bench.guest import Guest
 from tests.vm.guest import SHARE
 
 PERIOD_SECONDS = 0.05

@@ -7,8 +7,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
-from tests.e2e.cgroups import node_uid
-from tests.e2e.guest import Guest
+from tests.e2e.bench.cgroups import node_uid
+from tests.e2e.bench.guest import Guest
 from tests.e2e.kubectl import Kubectl, KubectlError
 from tests.e2e.pods import Json
 

@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 
 from tests.apiserver import control_plane as planes
-from tests.e2e import images
-from tests.e2e.bench import Bench
+from tests.e2e.bench import images
+from tests.e2e.bench.bench import Bench
+from tests.e2e.bench.guest import Guest, GuestHungError
 from tests.e2e.cluster import Cluster
-from tests.e2e.guest import Guest, GuestHungError
 from tests.vm.kernel import SEARCH_PATH, missing_packages
 
 HERE = Path(__file__).parent

@@ -5,8 +5,8 @@ import subprocess
 from collections.abc import Sequence
 from pathlib import Path
 
-from tests.e2e.control_plane import ControlPlane
-from tests.e2e.guest import Guest
+from tests.e2e.bench.control_plane import ControlPlane
+from tests.e2e.bench.guest import Guest
 from tests.vm.guest import CHECKOUT
 from tests.vm.kernel import SEARCH_PATH
 

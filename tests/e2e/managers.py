@@ -1,7 +1,6 @@
 """Nodes whose kubelet hands out CPUs and memory itself, and what is seen of it."""
 
 import json
-import re
 import shlex
 import sys
 from collections.abc import Iterator
@@ -9,14 +8,14 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from numa_agent.core import cpulist
-from tests.e2e.bench import Bench
-from tests.e2e.cluster import DEFAULT, NAMESPACE, Cluster
-from tests.e2e.kubelet import Policy, configuration
+from tests.e2e.bench.bench import Bench
+from tests.e2e.bench.kubelet import Policy, configuration
+from tests.e2e.cluster import DEFAULT, Cluster
 from tests.e2e.pods import Json, container, pod
+from tests.e2e.served import PASSES, WRITES, Served, counted
 
 KUBELET = "/var/lib/kubelet"
 STATES = ("cpu_manager_state", "memory_manager_state")
-PORT = 9316
 PYTHON = Path(sys.prefix).resolve() / "bin" / Path(sys.executable).name
 
 
@@ -130,32 +129,19 @@ def held(cluster: Cluster, pod: str) -> frozenset[int]:
 # What the agent says of itself.
 
 
-def served(cluster: Cluster, path: str) -> str:
-    """What the agent serves at a path, asked from its node."""
-    address = (cluster.pod(cluster.agent, NAMESPACE) or {})["status"]["podIP"]
-    return cluster.node.run(f"busybox wget -qO- http://{address}:{PORT}{path}")
-
-
 def status(cluster: Cluster) -> Json:
     """The agent's last report."""
-    found: Json = json.loads(served(cluster, "/statusz"))
-    return found
-
-
-def counter(cluster: Cluster, name: str) -> dict[str, int]:
-    """The series of one of the agent's metrics by their labels, as they are printed."""
-    series = re.findall(rf"^{name}(?:{{(.*)}})? (\S+)$", served(cluster, "/metrics"), re.MULTILINE)
-    return {labels: int(float(value)) for labels, value in series}
+    return Served.by(cluster).report()
 
 
 def writes(cluster: Cluster) -> dict[str, int]:
     """How many cpusets the agent has written since it started."""
-    return counter(cluster, "numa_agent_cpuset_writes_total")
+    return Served.by(cluster).series(WRITES)
 
 
 def passes(cluster: Cluster) -> int:
     """How many passes the agent has made."""
-    return sum(counter(cluster, "numa_agent_passes_total").values())
+    return counted(cluster, PASSES)
 
 
 def quarrels(cluster: Cluster) -> dict[str, object]:

@@ -4,8 +4,8 @@ import json
 
 from numa_agent.core import cpulist
 from numa_agent.core.cpulist import CpuSet
+from tests.e2e.bench.guest import CommandError, Guest
 from tests.e2e.cluster import Cluster
-from tests.e2e.guest import CommandError, Guest
 from tests.e2e.pods import Json
 
 ASSIGNMENT = "numa-agent.io/assignment"

@@ -4,7 +4,7 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from tests.e2e.images import SHELL
+from tests.e2e.bench.images import SHELL
 
 Json = dict[str, Any]
 

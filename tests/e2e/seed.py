@@ -7,10 +7,10 @@ from pathlib import Path
 import yaml
 
 from numa_agent.core import cpulist
-from tests.e2e.bench import Bench
+from tests.e2e.bench.bench import Bench
+from tests.e2e.bench.gpus import CARDS, MACHINE, RESOURCE
+from tests.e2e.bench.images import SHELL
 from tests.e2e.cluster import DEFAULT, NAMESPACE, Born, Cluster
-from tests.e2e.gpus import CARDS, MACHINE, RESOURCE
-from tests.e2e.images import SHELL
 from tests.e2e.pods import LOOK, Json
 from tests.vm.guest import CHECKOUT
 

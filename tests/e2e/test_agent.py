@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.e2e.bench import Bench
+from tests.e2e.bench.bench import Bench
 from tests.e2e.cluster import NAMESPACE, TOPOLOGIES, Cluster
 
 pytestmark = [pytest.mark.e2e, pytest.mark.smoke]

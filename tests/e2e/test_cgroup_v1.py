@@ -7,10 +7,10 @@ from functools import partial
 import pytest
 
 from numa_agent.core import cpulist
-from tests.e2e.bench import Bench
-from tests.e2e.cgroups import Layout
+from tests.e2e.bench.bench import Bench
+from tests.e2e.bench.cgroups import Layout
+from tests.e2e.bench.kubelet import Policy, configuration
 from tests.e2e.cluster import NAMESPACE, Cluster
-from tests.e2e.kubelet import Policy, configuration
 from tests.e2e.pods import LOOK, assigned, container, pod
 from tests.e2e.seed import ready_agent, writes
 from tests.e2e.test_assigner import ASKS

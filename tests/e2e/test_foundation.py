@@ -10,9 +10,9 @@ from typing import Any, cast
 import pytest
 
 from tests.e2e import conftest
-from tests.e2e.cgroups import Layout
-from tests.e2e.guest import Guest, GuestHungError, free_address
-from tests.e2e.kernel import Kernel
+from tests.e2e.bench.cgroups import Layout
+from tests.e2e.bench.guest import Guest, GuestHungError, free_address
+from tests.e2e.bench.kernel import Kernel
 
 
 @pytest.fixture

@@ -12,9 +12,9 @@ import pytest
 
 from numa_agent.core import cpulist
 from numa_agent.core.cpulist import CpuSet
-from tests.e2e.bench import Bench
+from tests.e2e.bench.bench import Bench
+from tests.e2e.bench.guest import CommandError
 from tests.e2e.cluster import NAMESPACE, Cluster
-from tests.e2e.guest import CommandError
 from tests.e2e.trouble import Before, TroubleBench, settled
 from tests.e2e.watching import Watch
 from tests.e2e.waves import DECIDED, Wave, moved

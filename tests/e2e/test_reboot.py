@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.e2e.bench import Bench
+from tests.e2e.bench.bench import Bench
 from tests.e2e.cluster import Cluster
 from tests.e2e.pods import assigned, pod
 

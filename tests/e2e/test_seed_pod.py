@@ -4,9 +4,9 @@ assigner. The scheduler knows nothing of NUMA, kubelet's policy is none.
 
 import pytest
 
-from tests.e2e.bench import Bench
+from tests.e2e.bench.bench import Bench
+from tests.e2e.bench.gpus import CARDS, RESOURCE, GpuBench
 from tests.e2e.cluster import NAMESPACE, Cluster
-from tests.e2e.gpus import CARDS, RESOURCE, GpuBench
 from tests.e2e.seed import (
     CPUS,
     SIZE,

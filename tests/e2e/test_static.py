@@ -5,7 +5,7 @@ import json
 import pytest
 
 from numa_agent.core import cpulist
-from tests.e2e.bench import Bench
+from tests.e2e.bench.bench import Bench
 from tests.e2e.churn import Churn
 from tests.e2e.cluster import Born, Cluster
 from tests.e2e.managers import (

@@ -5,8 +5,8 @@ import json
 
 import pytest
 
+from tests.e2e.bench.kubelet import STATIC_PODS
 from tests.e2e.cluster import NAMESPACE, Born, Cluster
-from tests.e2e.kubelet import STATIC_PODS
 from tests.e2e.pods import Json, assigned, pod
 from tests.e2e.seed import ready_agent, writes
 

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.e2e.bench import Bench
-from tests.e2e.cgroups import Layout
+from tests.e2e.bench.bench import Bench
+from tests.e2e.bench.cgroups import Layout
 from tests.e2e.cluster import NAMESPACE, Born, Cluster
 from tests.e2e.pods import LOOK, assigned, container, pod
 from tests.e2e.seed import ready_agent, writes

@@ -6,21 +6,17 @@ import time
 import pytest
 
 from numa_agent.core import cpulist
+from tests.e2e.bench.guest import Guest
 from tests.e2e.cluster import Born, Cluster
-from tests.e2e.guest import Guest
 from tests.e2e.placed import by_group, outside, own, uid, uid_of
 from tests.e2e.pods import assigned, pod
+from tests.e2e.served import WRITES, Served, counted
 from tests.e2e.trouble import (
-    WRITES,
     Before,
     TroubleBench,
-    address,
     bound,
     comes_true,
-    counted,
-    metrics,
     settled,
-    total,
     unpublished,
 )
 from tests.e2e.watching import Watch
@@ -71,10 +67,10 @@ def test_the_api_server_is_away(cluster: Cluster, node: Guest) -> None:
     cluster.apply(pod("ends", annotations=assigned("4", mems="1")))
     cluster.running("ends")
     before, held, decided = Before.of(cluster), own(cluster), uid(cluster, "decided")
-    agent = address(cluster)
+    agent = Served.by(cluster)
 
-    def drift() -> float:
-        return total(metrics(node, agent), "numa_agent_drift_total")
+    def drift() -> int:
+        return agent.count("numa_agent_drift_total")
 
     def inside() -> bool:
         return {*groups(node, decided).values()} == {"6-7"}

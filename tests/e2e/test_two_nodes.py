@@ -5,7 +5,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.e2e.bench import Bench
+from tests.e2e.bench.bench import Bench
 from tests.e2e.cluster import NAMESPACE, TOPOLOGIES, Born, Cluster, condition
 from tests.e2e.pods import Json, assigned, pod
 

@@ -3,7 +3,7 @@
 import pytest
 
 from numa_agent.core import cpulist
-from tests.e2e.bench import Bench
+from tests.e2e.bench.bench import Bench
 from tests.e2e.cluster import Cluster
 from tests.e2e.placed import by_group, online
 from tests.e2e.pods import Json, assigned, pod

@@ -6,14 +6,15 @@ from pathlib import Path
 
 import pytest
 
-from tests.e2e import previous
-from tests.e2e.bench import CACHE, Bench
+from tests.e2e.bench import previous
+from tests.e2e.bench.bench import CACHE, Bench
+from tests.e2e.bench.images import Build
 from tests.e2e.cluster import NAMESPACE, Cluster
-from tests.e2e.images import Build
 from tests.e2e.placed import own, uid
 from tests.e2e.pods import assigned, container, pod
+from tests.e2e.served import WRITES, counted
 from tests.e2e.test_assigner import ASKS
-from tests.e2e.trouble import WRITES, Before, TroubleBench, bound, counted, settled
+from tests.e2e.trouble import Before, TroubleBench, bound, settled
 from tests.e2e.watching import Watch
 from tests.e2e.waves import moved
 

@@ -6,15 +6,12 @@ from dataclasses import dataclass
 from typing import Self
 
 from numa_agent.core import cpulist
-from tests.e2e.bench import Bench
+from tests.e2e.bench.bench import Bench
 from tests.e2e.cluster import NAMESPACE, Cluster
-from tests.e2e.guest import Guest
 from tests.e2e.placed import outside, own, running, uid
 from tests.e2e.pods import Json, assigned, container, pod
+from tests.e2e.served import PASSES, WRITES, counted
 from tests.e2e.test_assigner import ASKS
-
-PASSES = "numa_agent_passes_total"
-WRITES = "numa_agent_cpuset_writes_total"
 
 
 class TroubleBench(Bench):
@@ -34,31 +31,7 @@ def bound(cluster: Cluster) -> None:
     cluster.until("it has what it asks for", lambda: asked in own(cluster))
 
 
-def address(cluster: Cluster) -> str:
-    """Where the agent serves its metrics."""
-    agent = cluster.pod(cluster.agent, NAMESPACE)
-    assert agent is not None
-    return f"{agent['status']['podIP']}:9316"
-
-
-def metrics(node: Guest, address: str) -> dict[str, float]:
-    """What an agent's metrics say, each series by its name and labels."""
-    text = node.run(f"busybox wget -qO- http://{address}/metrics")
-    lines = (line.rsplit(" ", 1) for line in text.splitlines() if not line.startswith("#"))
-    return {name: float(value) for name, value in lines}
-
-
-def counted(cluster: Cluster, name: str) -> float:
-    """The sum over the labels of one of the agent's metrics."""
-    return total(metrics(cluster.node, address(cluster)), name)
-
-
-def total(series: dict[str, float], name: str) -> float:
-    """The sum over a metric's labels."""
-    return sum(value for key, value in series.items() if key.partition("{")[0] == name)
-
-
-def writes(cluster: Cluster) -> dict[str, float]:
+def writes(cluster: Cluster) -> dict[str, int]:
     """How much the agent has written so far, by where: cgroups, and its published object."""
     verbs = cluster.plane.requests(cluster.node.name)
     return {

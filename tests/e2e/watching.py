@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Self
 
-from tests.e2e.guest import Guest
+from tests.e2e.bench.guest import Guest
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -9,11 +9,11 @@ import time
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from tests.e2e.cgroups import EVERY_CONTROLLER, LAYOUT, Layout
-from tests.e2e.control_plane import HOST, SERVICE, ControlPlane
-from tests.e2e.images import write_local
-from tests.e2e.kernel import Kernel
-from tests.e2e.kubelet import Policy, configuration
+from tests.e2e.bench.cgroups import EVERY_CONTROLLER, LAYOUT, Layout
+from tests.e2e.bench.control_plane import HOST, SERVICE, ControlPlane
+from tests.e2e.bench.images import write_local
+from tests.e2e.bench.kernel import Kernel
+from tests.e2e.bench.kubelet import Policy, configuration
 from tests.vm.guest import CGROUP_V2, CHECKOUT, EMULATE, FRESH, KERNEL_PARAMETERS
 from tests.vm.kernel import SEARCH_PATH
 from tests.vm.machine import Machine, Node, machine_arguments

@@ -5,7 +5,7 @@ import os
 from collections.abc import Sequence
 from pathlib import Path
 
-from tests.e2e.images import AGENT
+from tests.e2e.bench.images import AGENT
 
 NAME = "numa-agent"
 """Of the image in the manifests, of the ConfigMap and of its namespace."""

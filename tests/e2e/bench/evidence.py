@@ -5,8 +5,8 @@ from collections.abc import Iterable
 from contextlib import suppress
 from pathlib import Path
 
+from tests.e2e.bench.guest import GuestHungError
 from tests.e2e.cluster import CONFIG, NAMESPACE, Cluster
-from tests.e2e.guest import GuestHungError
 
 OBJECTS = (
     "pods,nodes,events,daemonsets,configmaps,serviceaccounts,"

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from tests.e2e.bench import Bench
+from tests.e2e.bench.bench import Bench
 from tests.nvml.library import NAME, build, write
 from tests.vm.machine import Machine, Node
 

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any, Literal
 
-from tests.e2e.cgroups import Layout
+from tests.e2e.bench.cgroups import Layout
 from tests.vm.guest import SHARE
 
 Policy = Literal["none", "static", "numa"]

@@ -12,14 +12,14 @@ from typing import Self
 
 from numa_agent import __version__
 from tests.apiserver.control_plane import NODE_PROGRAMS, PROGRAMS, build
-from tests.e2e import evidence, kernel, overlay
-from tests.e2e.cgroups import LAYOUT, Layout
+from tests.e2e.bench import evidence, kernel, overlay
+from tests.e2e.bench.cgroups import LAYOUT, Layout
+from tests.e2e.bench.control_plane import ControlPlane
+from tests.e2e.bench.guest import Guest, GuestHungError, free_address
+from tests.e2e.bench.images import Build
+from tests.e2e.bench.kubelet import Policy
+from tests.e2e.bench.node_files import MACHINE
 from tests.e2e.cluster import NAMESPACE, Cluster, condition
-from tests.e2e.control_plane import ControlPlane
-from tests.e2e.guest import Guest, GuestHungError, free_address
-from tests.e2e.images import Build
-from tests.e2e.kubelet import Policy
-from tests.e2e.node_files import MACHINE
 from tests.vm.guest import CHECKOUT
 from tests.vm.machine import Machine
 

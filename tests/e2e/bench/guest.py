@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from tests.e2e.node_files import COMMAND_PORT, PORTS, NodeFiles
+from tests.e2e.bench.node_files import COMMAND_PORT, PORTS, NodeFiles
 from tests.vm.kernel import SEARCH_PATH
 
 BOOT_SECONDS = 90

@@ -1,0 +1,1 @@
+"""Brings up a whole cluster with a real node, and ends it."""
