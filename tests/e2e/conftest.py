@@ -71,8 +71,9 @@ def bench(request: pytest.FixtureRequest) -> Iterator[Bench]:
 def cluster(bench: Bench) -> Iterator[Cluster]:
     """The cluster, in which what a scenario applies is deleted when it is over.
 
-    Then everything must be available again.
+    Everything is available before, as the agent says soon after it is ready, and then again.
     """
+    bench.cluster.until("every CPU is available", bench.cluster.idle)
     yield bench.cluster
     try:
         bench.cluster.clean()
