@@ -19,6 +19,9 @@ from numa_agent.core.requests import NO_DEMANDS, Demands, parse_demands
 _UID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}|[0-9a-f]{32}")
 _HASH = re.compile(r"[0-9a-f]{32}")
 
+# A resource's name may follow: OutOfnvidia.com/gpu.
+_REASON = re.compile(r"[A-Za-z][\w./-]{0,120}", re.ASCII)
+
 _FINISHED = {"Succeeded", "Failed"}
 
 
@@ -34,7 +37,8 @@ class QosClass(StrEnum):
 class Pod:
     """One pod; containers are init, app and ephemeral ones, in that order.
 
-    `started` is when kubelet first saw it, as RFC 3339 text in UTC, "" before that; `demands` are
+    `started` is when kubelet first saw it, as RFC 3339 text in UTC, "" before that; `reason` the
+    word that kubelet has for why it refused or ended it, "" for others; `demands` are
     what its spec asks for; `managed_fields` its metadata.managedFields as they are; `controller`
     is what made it, such as `ReplicaSet/web-5d6`. Of annotations and labels it has those that are
     read, and no others: numa_agent.core.pod_keys.
@@ -53,6 +57,7 @@ class Pod:
     runtime_class: str | None = None
     managed_fields: object = ()
     controller: str | None = None
+    reason: str = ""
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "annotations", kept_annotations(self.annotations))
@@ -184,6 +189,7 @@ def _pod(item: Document, problems: list[str]) -> Pod:
         runtime_class=text(mapping(item.get("spec")).get("runtimeClassName")),
         managed_fields=metadata.get("managedFields", ()),
         controller=controller_of(metadata.get("ownerReferences")),
+        reason=_word(status.get("reason")),
     )
     for uid in (pod.uid, pod.cgroup_uid):
         if _UID.fullmatch(uid) is None:
@@ -192,6 +198,11 @@ def _pod(item: Document, problems: list[str]) -> Pod:
         # Another pod's uid has dashes: nobody gets at its cgroup by naming it.
         raise ValueError(f"{full_name} is left out: {pod.cgroup_uid!r} is no configuration's hash")
     return pod
+
+
+def _word(value: object) -> str:
+    said = text(value) or ""
+    return said if _REASON.fullmatch(said) else ""
 
 
 def _qos(value: object, full_name: str) -> QosClass:

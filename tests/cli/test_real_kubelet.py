@@ -151,7 +151,9 @@ def test_numa_a_pod_that_kubelet_refused_holds_nothing_and_is_explained(
     assert story["containers"] == []
     [room] = [each["lines"] for each in story["chapters"] if each["title"] == "room"]
     assert [line.rpartition(": ")[2] for line in room] == ["lacks 3 CPUs"] * 2
-    assert "TopologyAffinityError" in story["todo"][0]["what"]
+    [asked, *_] = [each["lines"] for each in story["chapters"] if each["title"] == "asked"]
+    assert asked[0].startswith("Guaranteed pod, Failed (TopologyAffinityError)")
+    assert story["todo"][0]["what"].startswith("kubelet's Topology Manager found no NUMA nodes")
 
 
 def test_numa_podresources_has_each_pods_memory_on_the_node_of_its_cpus() -> None:

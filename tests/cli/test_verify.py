@@ -237,15 +237,17 @@ def test_a_damaged_account_is_told_in_a_story_too(
     ("phase", "says"),
     [
         ("Pending", "see why no container of it runs"),
-        ("Failed", "TopologyAffinityError"),
+        ("Failed", "Failed (Evicted)"),
         ("Succeeded", "to do      nothing"),
     ],
 )
 def test_what_keeps_a_placed_pod_from_running_is_not_the_scheduler(
     said: Callable[..., tuple[int, str]], tmp_path: Path, phase: str, says: str
 ) -> None:
+    reasons = {"Failed": "Evicted"}
+
     def change(pods: Any) -> None:
-        pods["evaluate-0"]["status"]["phase"] = phase
+        pods["evaluate-0"]["status"] |= {"phase": phase, "reason": reasons.get(phase)}
 
     root = changed(tmp_path, TWO_SOCKET, change)
     _, printed = said("explain", "ml/evaluate-0", "--host-root", str(root))

@@ -177,6 +177,22 @@ def test_a_pod_is_finished_when_its_phase_is_final(phase: str, finished: bool) -
     assert only(document(phase=phase)).finished is finished
 
 
+@pytest.mark.parametrize(
+    ("said", "reason"),
+    [
+        (None, ""),
+        (7, ""),
+        ("Evicted", "Evicted"),
+        ("OutOfnvidia.com/gpu", "OutOfnvidia.com/gpu"),
+        ("a sentence", ""),
+        ("x\nRunning", ""),
+        ("x" * 200, ""),
+    ],
+)
+def test_a_pod_s_reason_is_one_word(said: object, reason: str) -> None:
+    assert only(document(phase="Failed", reason=said)).reason == reason
+
+
 def test_pods_are_in_the_order_they_started_and_those_not_started_come_last() -> None:
     answer = read(
         document("waits", startTime=None),

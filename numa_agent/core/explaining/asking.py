@@ -32,7 +32,9 @@ def demanded(requests: Mapping[str, int]) -> str:
 def asked(case: Case) -> Iterator[str]:
     """The pod's class, requests and wishes, and kubelet's policies, in lines."""
     pod = case.pod
-    yield f"{pod.qos.value} pod, {pod.phase}" + (f", started {pod.started}" if pod.started else "")
+    why = f" ({pod.reason})" if pod.reason else ""
+    since = f", started {pod.started}" if pod.started else ""
+    yield f"{pod.qos.value} pod, {pod.phase}{why}{since}"
     for demand in pod.demands.containers:
         claims = f", claims {', '.join(demand.claims)}" if demand.claims else ""
         yield f"container {demand.container}: {demanded(demand.requests)}{claims}"

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 
 from numa_agent.core.explaining.asking import demanded
 from numa_agent.core.explaining.story import Chapter, Story, Todo
+from numa_agent.core.pod_reasons import meaning
 from numa_agent.core.pods import Pod
 
 _CPU = "cpu"
@@ -63,9 +64,9 @@ def waiting(story: Story, pod: Pod, rooms: Sequence[Room]) -> Story:
 
 def _why_not_running(pod: Pod) -> Todo:
     if pod.phase == "Failed":
+        means = meaning(pod.reason)
         return Todo(
-            what="see why it failed: TopologyAffinityError is kubelet's Topology Manager, whose"
-            " policy found no NUMA nodes for it",
+            what=f"{means}: read its own words" if means else "see why it failed",
             command=f"kubectl get pod -n {pod.namespace} {pod.name}"
             " -o jsonpath='{.status.reason}: {.status.message}'",
         )

@@ -112,6 +112,7 @@ _POD = {
     },
     "status": {
         "phase": one_of("Pending", "Running", "Succeeded", "Failed", "Unknown"),
+        "reason": text(words.reason),
         "startTime": _MOMENT,
         "qosClass": one_of("Guaranteed", "Burstable", "BestEffort"),
         "initContainerStatuses": [_STATUS],

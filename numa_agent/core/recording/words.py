@@ -12,6 +12,7 @@ from numa_agent.core.cpulist import CpuSet
 from numa_agent.core.pci import PciAddress
 from numa_agent.core.placeless import DRIVERS as PLACELESS_DRIVERS
 from numa_agent.core.placeless import placeless
+from numa_agent.core.pod_reasons import MEANINGS, OUT_OF
 from numa_agent.core.recording.pseudonyms import Kind, Names
 from numa_agent.core.recording.vocabulary import (
     CLASSES,
@@ -56,6 +57,14 @@ _INTERFACE = re.compile(
 def listed(names: Names, text: str, known: Collection[str]) -> str:
     """One of the known words, else what stands for it."""
     return text if text in known else names.word(text)
+
+
+def reason(names: Names, text: str) -> str:
+    """kubelet's word for why it refused or ended a pod; a resource that lacked is part of it."""
+    lacked = text.removeprefix(OUT_OF)
+    return (
+        f"{OUT_OF}{resource(names, lacked)}" if lacked != text else listed(names, text, MEANINGS)
+    )
 
 
 def version(names: Names, text: str) -> str:

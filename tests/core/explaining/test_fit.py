@@ -131,12 +131,19 @@ def test_what_is_asked_for_none_of_and_what_is_overdrawn_is_no_trouble() -> None
 
 
 @pytest.mark.parametrize(
-    ("phase", "says"), [("Pending", "it is placed here"), ("Failed", "see why it failed")]
+    ("phase", "reason", "says"),
+    [
+        ("Pending", "", "it is placed here"),
+        ("Failed", "", "see why it failed"),
+        ("Failed", "AnotherError", "see why it failed"),
+        ("Failed", "TopologyAffinityError", "kubelet's Topology Manager found no NUMA nodes"),
+        ("Failed", "OutOfnvidia.com/gpu", "the node had too little nvidia.com/gpu left"),
+    ],
 )
 def test_one_that_is_placed_and_runs_nothing_is_not_sent_to_the_scheduler(
-    phase: str, says: str
+    phase: str, reason: str, says: str
 ) -> None:
-    of = replace(wants(cpu=8000), phase=phase)
+    of = replace(wants(cpu=8000), phase=phase, reason=reason)
     told = Story(pod="shop/p1", chapters=(), todo=())
     fitting = waiting(told, of, [room(0, 16, 0)])
     assert lines(fitting, "room") == ("gpu-0 node 0: fits",)

@@ -36,6 +36,7 @@ STAY: list[tuple[Shown, tuple[str, ...]]] = [
     ),
     (words.driver, ("nvidia", "mlx5_core", "vfio-pci", "amdgpu")),
     (words.manager, ("koord-scheduler", "kubelet")),
+    (words.reason, ("TopologyAffinityError", "Evicted", "OutOfcpu", "OutOfnvidia.com/gpu")),
     (words.runtime_class, ("nvidia", "runc", "kata")),
     (
         words.product,
@@ -63,6 +64,7 @@ HIDE: list[tuple[Shown, tuple[str, ...]]] = [
     (words.interface, ("acme0", "enx001122334455", "eth0.acme", "wlx001122334455")),
     (words.driver, ("acme",)),
     (words.manager, ("acme-operator",)),
+    (words.reason, ("acme", "OutOfacme", "OutOfacme.com/gpu")),
     (words.runtime_class, ("acme",)),
     (words.container_id, ("acme", f"acme://{'a' * 64}", f"docker://{'b' * 64}")),
     (words.product, ("ACME", "NVIDIA ACME", "acme2000acme")),

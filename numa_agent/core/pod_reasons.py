@@ -1,0 +1,31 @@
+"""Why kubelet refused or ended a pod, by the word in its status.
+
+https://kubernetes.io/docs/tasks/administer-cluster/topology-manager/ and
+https://kubernetes.io/docs/concepts/scheduling-eviction/node-pressure-eviction/ name some; all are
+in pkg/kubelet of https://github.com/kubernetes/kubernetes.
+"""
+
+OUT_OF = "OutOf"
+"""The name of a resource follows."""
+
+MEANINGS = {
+    "TopologyAffinityError": "kubelet's Topology Manager found no NUMA nodes for it by its policy",
+    "SMTAlignmentError": "kubelet's CPU manager gives whole cores, and it asks for half a one",
+    "EmptyPodSharedPoolError": "kubelet's CPU manager would leave its other containers no CPU",
+    "UnexpectedAdmissionError": "a manager of kubelet's or a device plugin couldn't serve it",
+    "Evicted": "kubelet ended it, since the node lacked memory, disk or process ids",
+    "Preempting": "kubelet ended it in favour of a critical pod",
+    "NodeAffinity": "the node's labels aren't those that it asks for",
+    "NodeShutdown": "the node was shutting down when it came",
+    "Terminated": "the node was shut down",
+    "DeadlineExceeded": "its activeDeadlineSeconds were over",
+    "NodeLost": "its node was lost",
+}
+
+
+def meaning(reason: str) -> str:
+    """What a reason means, "" for one that isn't known."""
+    lacked = reason.removeprefix(OUT_OF)
+    if lacked != reason:
+        return f"the node had too little {lacked} left when it came"
+    return MEANINGS.get(reason, "")
