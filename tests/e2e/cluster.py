@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any, TypeVar
 
 from tests.e2e.bench.cgroups import node_uid
-from tests.e2e.bench.guest import Guest
+from tests.e2e.bench.guest import CommandError, Guest
 from tests.e2e.kubectl import Kubectl, KubectlError
 from tests.e2e.pods import Json
 
@@ -75,18 +75,23 @@ class Cluster(Kubectl):
     # Waiting.
 
     def until(self, what: str, check: Callable[[], T | None], *, seconds: float = SECONDS) -> T:
-        """What `check` returns once it is true.
+        """What `check` returns once it is true; a node that can't be asked tells nothing yet.
 
         AssertionError with what the pods and the agent say if that isn't so in `seconds`;
         GuestHungError if a guest hangs meanwhile.
         """
         deadline = time.monotonic() + seconds
-        while not (found := check()):
+        while True:
+            try:
+                if found := check():
+                    return found
+                why = ""
+            except (CommandError, KubectlError) as error:
+                why = f"{error}\n"
             if time.monotonic() > deadline:
                 self.check_alive()
-                raise AssertionError(f"{what}: not within {seconds} s\n{self._overview()}")
+                raise AssertionError(f"{what}: not within {seconds} s\n{why}{self._overview()}")
             time.sleep(POLL_SECONDS)
-        return found
 
     def running(self, *pods: str, seconds: float = SECONDS) -> None:
         """Wait until every container of the pods is ready."""
@@ -197,8 +202,7 @@ class Cluster(Kubectl):
 
     def verify(self, pod: str) -> dict[str, Json]:
         """What `numa-agent verify -o json` says of a pod's containers, by their names."""
-        answer = json.loads(self.ask_agent("verify", f"{DEFAULT}/{pod}", "-o", "json"))
-        return {each["container"]: each for each in answer["containers"]}
+        return {each["container"]: each for each in self._verified(pod)["containers"]}
 
     def verdicts(self, pod: str) -> dict[str, str]:
         """The verdict on each container of a pod."""
@@ -224,6 +228,17 @@ class Cluster(Kubectl):
             for each in zone["resources"]
             if each["name"] == resource
         }
+
+    def _verified(self, pod: str, tries: int = 3) -> Json:
+        """What it says, asked again where a source failed: of that nothing can be said."""
+        try:
+            answer: Json = json.loads(self.ask_agent("verify", f"{DEFAULT}/{pod}", "-o", "json"))
+            if tries == 1 or not answer["failures"]:
+                return answer
+        except KubectlError:
+            if tries == 1:
+                raise
+        return self._verified(pod, tries - 1)
 
     def _overview(self) -> str:
         pods = self.kubectl("get", "pods", "-A", "-o", "wide", check=False)
