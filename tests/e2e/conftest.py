@@ -73,7 +73,10 @@ def cluster(bench: Bench) -> Iterator[Cluster]:
 
     Everything is available before, as the agent says soon after it is ready, and then again.
     """
-    bench.cluster.until("every CPU is available", bench.cluster.idle)
+    try:
+        bench.cluster.until("every CPU is available", bench.cluster.idle)
+    except GuestHungError:
+        bench.boot_again()
     yield bench.cluster
     try:
         bench.cluster.clean()

@@ -165,12 +165,17 @@ class Bench:
             guest.archives = (archive,)
 
     def boot_again(self) -> None:
-        """Boot a guest that hung once more; GuestHungError if that was done already."""
+        """Boot a guest that hung once more, until it is as before any scenario.
+
+        GuestHungError if that was done already.
+        """
         if self.reboots:
             raise GuestHungError("a guest hung for the second time")
         self.reboots += 1
         self.cluster.clean(force=True)
         self.reboot("hung-guest")
+        # The object of before stays until the agent has written it anew.
+        self.cluster.until("every CPU is available", self.cluster.idle)
 
     def reboot(self, name: str) -> None:
         """Switch all guests off and boot them anew, with empty disks; logs stay in `name`."""
