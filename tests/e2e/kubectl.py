@@ -54,7 +54,7 @@ class Kubectl:
             self.check_alive()
             raise KubectlError(f"kubectl {' '.join(words)}: not done in {seconds} s") from error
 
-    def shell(self, command: str, *, seconds: float = 150) -> str:
+    def shell(self, command: str, *, seconds: float = 240) -> str:
         """What a user's shell says to a command, run in the checkout with kubectl in its path."""
         program, _, config = self._kubectl
         path = f"{Path(program).parent}:{SEARCH_PATH}"

@@ -20,7 +20,7 @@ from typing import Any
 from tests.e2e.bench.node_files import COMMAND_PORT, PORTS, NodeFiles
 from tests.vm.kernel import SEARCH_PATH
 
-BOOT_SECONDS = 90
+BOOT_SECONDS = 180
 HUNG_SECONDS = 30
 """A guest says each second that it is there. One that is silent for so long has hung: a busy host
 makes it late by seconds."""
@@ -86,7 +86,7 @@ class Guest(NodeFiles):
         qemu, self._qemu = self._qemu, None
         if qemu is not None:
             qemu.kill()
-            qemu.wait(10)
+            qemu.wait(60)
 
     def run(self, command: str, *, seconds: float = 60, check: bool = True) -> str:
         """What a shell in the guest says, as root, to both outputs.

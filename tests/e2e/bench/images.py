@@ -164,7 +164,7 @@ class Build:
             (*self._buildah, "rmi", "--prune", "--force"),
             ("umount", str(self._store / "overlay")),
         ):
-            subprocess.run(command, capture_output=True, check=False, timeout=60)
+            subprocess.run(command, capture_output=True, check=False, timeout=180)
 
 
 def _digest(source: Path) -> str:
