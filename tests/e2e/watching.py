@@ -24,7 +24,9 @@ class Change:
 
 
 class Watch:
-    """Looks at the CPUs of each pod's and container's cgroup while the `with` block does.
+    """Looks at the CPUs of each pod's and container's cgroup while the `with` block goes on.
+
+    It has looked once when that begins.
 
     `changes` has what was seen so far, in its order.
     """
@@ -36,9 +38,12 @@ class Watch:
     def __enter__(self) -> Self:
         python = Path(sys.prefix).resolve() / "bin" / Path(sys.executable).name
         share = "/run/share"
-        command = f"{python} {share}/watch_cpus.py {share}/{self._file}"
-        said = f"{share}/{self._file}.said"
-        self._pid = int(self._node.run(f"{command} >{said} 2>&1 </dev/null & echo $!"))
+        file = f"{share}/{self._file}"
+        command = f"{python} {share}/watch_cpus.py {file}"
+        # There is always a pod to tell of: the agent's.
+        first = f"until [ -s {file} ] || [ ! -d /proc/$! ]; do sleep 0.1; done"
+        shell = f"rm -f {file}; {command} >{file}.said 2>&1 </dev/null & {first}; echo $!"
+        self._pid = int(self._node.run(shell))
         return self
 
     def __exit__(self, *_: object) -> None:
