@@ -68,19 +68,31 @@ def offered(cluster: Cluster) -> int:
     return int(node["status"]["allocatable"].get(RESOURCE, "0"))
 
 
+def podresources(cluster: Cluster) -> Json:
+    """What kubelet's podresources says."""
+    python = Path(sys.prefix).resolve() / "bin" / Path(sys.executable).name
+    said = cluster.node.run(f"{python} /run/share/granted.py {CHECKOUT.resolve()}")
+    found: Json = json.loads(said)
+    return found
+
+
 def granted(cluster: Cluster, pod: str) -> set[str]:
     """The UUIDs that kubelet's podresources has for a pod."""
-    python = Path(sys.prefix).resolve() / "bin" / Path(sys.executable).name
-    said = json.loads(cluster.node.run(f"{python} /run/share/granted.py {CHECKOUT.resolve()}"))
     return {
         uuid
-        for each in said["list"]["podResources"]
+        for each in podresources(cluster)["list"]["podResources"]
         if (each["namespace"], each["name"]) == (DEFAULT, pod)
         for container in each["containers"]
         for device in container.get("devices", ())
         if device["resourceName"] == RESOURCE
         for uuid in device["deviceIds"]
     }
+
+
+def healthy(cluster: Cluster) -> int:
+    """How many cards kubelet itself has to give now."""
+    devices = podresources(cluster)["allocatable"].get("devices", ())
+    return sum(len(each["deviceIds"]) for each in devices if each["resourceName"] == RESOURCE)
 
 
 def decided(cluster: Cluster, pod: str) -> Json:
@@ -117,13 +129,21 @@ def seen(cluster: Cluster, pod: str) -> int:
     mems = str(node) if "memory" in requests(cluster, pod) else "0-1"
     assert cluster.in_force(pod) == (cpus, mems)
     assert cluster.born(pod, "main") == Born(cpus=cpus, mems=mems)
-    assert ("MemoryNotAsked" in cluster.events(pod)) == (mems == "0-1")
+    if mems == "0-1":
+        cluster.until("MemoryNotAsked", lambda: cluster.events(pod).get("MemoryNotAsked"))
+    else:
+        assert "MemoryNotAsked" not in cluster.events(pod)
     keep = decided(cluster, pod)
     assert cpulist.parse(keep["cpus"]) == chosen, keep
     story = cluster.ask_agent("explain", f"{DEFAULT}/{pod}").decode()
     assert "numa-agent's assigner" in story
-    [line] = [each for each in cluster.logs(pod, "main").splitlines() if each.startswith("cards")]
-    assert set(line.removeprefix("cards are ").split(",")) == cards
+
+    def named() -> list[str]:
+        said = cluster.logs(pod, "main").splitlines()
+        return [line.removeprefix("cards are ") for line in said if line.startswith("cards are ")]
+
+    [line] = cluster.until("it says what it was given", named)
+    assert set(line.split(",")) == cards
     return node
 
 
@@ -165,7 +185,14 @@ def ready_agent(cluster: Cluster) -> str:
 
 
 def writes(cluster: Cluster, pod: str) -> list[str]:
-    """What the running agent says that it wrote to a pod's cgroups."""
-    said = cluster.kubectl("logs", "-n", NAMESPACE, cluster.agent)
-    assert "written: " in said
-    return [line for line in said.splitlines() if f"{DEFAULT}/{pod}: " in line and " -> " in line]
+    """What the running agent says that it wrote to a pod's cgroups, once it says anything.
+
+    It is ready, and what it bound is published, a moment before it says so.
+    """
+
+    def lines() -> list[str]:
+        said = cluster.kubectl("logs", "-n", NAMESPACE, cluster.agent)
+        return said.splitlines() if "written: " in said else []
+
+    said = cluster.until("the agent says what it wrote", lines)
+    return [line for line in said if f"{DEFAULT}/{pod}: " in line and " -> " in line]

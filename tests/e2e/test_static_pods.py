@@ -35,10 +35,10 @@ def test_a_static_pod_is_bound_by_its_mirror_until_its_file_goes(cluster: Cluste
         assert cluster.in_force(mirror) == ("6-7", "1")
         assert cluster.verdicts(mirror) == {"app": "aligned"}
         cluster.until("availability drops", lambda: cluster.available() == less)
-        assert "CPUSetBind" in cluster.kubectl("describe", "pod", mirror)
+        cluster.until("told", lambda: "CPUSetBind" in cluster.kubectl("describe", "pod", mirror))
 
         first = cluster.agent
-        assert writes(cluster, mirror)
+        cluster.until("said", lambda: writes(cluster, mirror))
         cluster.kubectl("delete", "pod", "-n", NAMESPACE, first, seconds=60)
         cluster.until("another agent", lambda: ready_agent(cluster) not in ("", first))
         assert writes(cluster, mirror) == []
