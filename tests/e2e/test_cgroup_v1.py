@@ -1,7 +1,5 @@
 """A node with cgroup v1, where containers' own cgroups are bound and each after its start."""
 
-import json
-import shlex
 from functools import partial
 
 import pytest
@@ -9,12 +7,12 @@ import pytest
 from numa_agent.core import cpulist
 from tests.e2e.bench.bench import Bench
 from tests.e2e.bench.cgroups import Layout
-from tests.e2e.bench.kubelet import Policy, configuration
+from tests.e2e.bench.kubelet import Policy
 from tests.e2e.cluster import NAMESPACE, Cluster
+from tests.e2e.managers import KUBELET, restart_kubelet
 from tests.e2e.pods import LOOK, assigned, container, pod
-from tests.e2e.seed import ready_agent, writes
+from tests.e2e.seed import decided, ready_agent, writes
 from tests.e2e.test_assigner import ASKS
-from tests.e2e.test_seed_pod import RESTART_KUBELET
 
 REFUSED = "CPUSetRefused"
 
@@ -68,9 +66,11 @@ def test_a_pod_that_asks_gets_cpus_of_one_node(cluster: Cluster) -> None:
     cluster.apply(pod("asks", container(cpu="2", guaranteed=True), annotations=ASKS))
     cluster.running("asks")
     cluster.until("NUMAAssigned", lambda: cluster.events("asks").get("NUMAAssigned"))
+    cpus = decided(cluster, "asks")["cpus"]
+    bound(cluster, "asks", cpus)
     told = cluster.verify("asks")["app"]
     assert (told["verdict"], told["asked"]["has_it"]) == ("aligned", True), told
-    bound(cluster, "asks", told["cpus"]["decided"])
+    assert told["cpus"]["decided"] == cpus
 
 
 def test_an_agent_that_comes_back_finds_all_as_it_should_be(cluster: Cluster) -> None:
@@ -115,18 +115,10 @@ def test_beside_kubelets_static_policy_no_pod_is_bound(cluster: Cluster) -> None
 
 
 def switch(cluster: Cluster, policy: Policy) -> None:
-    """Give kubelet another policy, as its documentation says, and wait until it is in force.
-
-    https://kubernetes.io/docs/tasks/administer-cluster/cpu-management-policies/
-    """
-    node = cluster.node
-    settings = json.dumps(configuration(policy, node.layout))
-    node.run(
-        f"echo {shlex.quote(settings)} >/var/lib/kubelet/config.yaml; "
-        f"rm /var/lib/kubelet/cpu_manager_state; {RESTART_KUBELET}"
-    )
-    state = "cat /var/lib/kubelet/cpu_manager_state"
+    """Give kubelet another policy and wait until it is in force."""
+    restart_kubelet(cluster, policy)
+    state = f"cat {KUBELET}/cpu_manager_state"
     cluster.until(
         f"kubelet's policy is {policy}",
-        lambda: f'"policyName":"{policy}"' in node.run(state, check=False),
+        lambda: f'"policyName":"{policy}"' in cluster.node.run(state, check=False),
     )

@@ -64,9 +64,11 @@ def test_a_pod_that_kubelet_aligned_is_aligned_and_touched_by_nobody(cluster: Cl
     assert (told["verdict"], told["asked"]["has_it"]) == ("aligned", True), told
     assert told["asked"]["decided_by"] == "kubelet's static CPU manager"
     zone = f"node-{node}"
-    cluster.until("its CPUs aren't available", lambda: cluster.available() != cpus_before)
-    assert cluster.available() == lessened(cpus_before, zone, 2)
-    assert cluster.available("memory") == lessened(memory_before, zone, MEMORY * MIB)
+    less = lessened(cpus_before, zone, 2), lessened(memory_before, zone, MEMORY * MIB)
+    cluster.until(
+        "its CPUs and its memory aren't available",
+        lambda: (cluster.available(), cluster.available("memory")) == less,
+    )
     for file in ("cpuset.cpus", "cpuset.mems"):
         assert cluster.cgroup("fits", file) == ""
     assert container_cpus(cluster, "fits") == {"", cpus}

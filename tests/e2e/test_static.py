@@ -64,6 +64,9 @@ def test_a_bound_pod_stays_bound_while_exclusive_ones_come_and_go(
     cluster.apply(pod("bound", annotations=assigned("6-7", mems="1")), pod("plain"))
     cluster.running("bound", "plain")
     cluster.until("bound", lambda: cluster.in_force("bound") == ("6-7", "1"))
+    # From the pass on that published it the agent's count has all that it wrote at first.
+    first = {"node-0": "3", "node-1": "1"}
+    cluster.until("its CPUs aren't available", lambda: cluster.available() == first)
     churn = Churn(cluster, "bound")
     churn.run(quiet_minutes * 60)
     told = churn.told()
@@ -101,8 +104,12 @@ def test_cpus_that_kubelet_holds_or_reserves_are_nobody_elses(cluster: Cluster) 
         said = cluster.until("refused", lambda: cluster.events(name).get("CPUSetRefused"))  # noqa: B023
         assert said.startswith(f"{code}: numa-agent.io/assignment gives CPUs {cpus}, of which")
     cluster.until("NUMAAssigned", lambda: cluster.events("asks").get("NUMAAssigned"))
-    cpus = status(cluster)["cpus"]
-    assert (cpus["reserved"], cpus["kubelet_exclusive"]) == ("0,4", taken)
+
+    def reported() -> tuple[str, str]:
+        cpus = status(cluster)["cpus"]
+        return cpus["reserved"], cpus["kubelet_exclusive"]
+
+    cluster.until("the report says so", lambda: reported() == ("0,4", taken))
     given_out = cpulist.parse(taken)
     for name in ("onto-reserved", "onto-exclusive", "asks"):
         assert not held(cluster, name) & given_out, name

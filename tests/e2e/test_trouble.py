@@ -123,7 +123,8 @@ def test_a_cpu_is_unplugged_and_plugged_in_again(cluster: Cluster, node: Guest) 
     plug = "echo {} >/sys/devices/system/cpu/cpu7/online"
     try:
         node.run(plug.format(0))
-        assert {*groups(node, decided).values()} == {"6"}
+        # The kernel tells cpusets in its own time.
+        cluster.until("it goes", lambda: {*groups(node, decided).values()} == {"6"})
         said = cluster.until("told", lambda: cluster.events("decided").get("CPUSetDegraded"))
         assert "7" in said
         less = {**shown, "capacity": "3", "allocatable": "3"}
@@ -140,6 +141,6 @@ def test_a_cpu_is_unplugged_and_plugged_in_again(cluster: Cluster, node: Guest) 
     finally:
         node.run(plug.format(1))
     # The kernel remembers what was written, so that there is nothing to write.
-    assert {*groups(node, decided).values()} == {"6-7"}
+    cluster.until("it is back", lambda: {*groups(node, decided).values()} == {"6-7"})
     settled(cluster, before, expected=["CPUSetDegraded"])
     assert counted(cluster, WRITES) == wrote
