@@ -2,8 +2,10 @@
 
 import subprocess
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from itertools import count
 from pathlib import Path
-from threading import Timer
+from threading import Event
 from types import SimpleNamespace
 from typing import Any, cast
 
@@ -47,10 +49,22 @@ def test_a_guest_that_is_silent_hangs_and_its_console_is_shown(guest: Guest) -> 
 
 
 def test_a_guest_that_goes_on_is_well_however_slow_its_product(guest: Guest) -> None:
-    beat = Timer(0.1, (guest.share / "beat").write_text, ["8"])
-    beat.start()
-    guest.check_alive()
-    beat.join()
+    guest.hung_seconds = 60
+    over = Event()
+
+    def beat() -> None:
+        for second in count(8):
+            (guest.share / "beat").write_text(str(second))
+            if over.wait(0.1):
+                return
+
+    with ThreadPoolExecutor(1) as pool:
+        beating = pool.submit(beat)
+        try:
+            guest.check_alive()
+        finally:
+            over.set()
+        beating.result()
 
 
 def test_a_guest_whose_qemu_has_ended_hangs_at_once(
