@@ -235,7 +235,7 @@ def _qemu(folder: Path, arguments: list[str]) -> Iterator[subprocess.Popen[bytes
             yield qemu
         finally:
             qemu.kill()
-            qemu.wait(timeout=10)
+            qemu.wait(timeout=60)
 
 
 def _appears(path: Path, qemu: subprocess.Popen[bytes], seconds: float) -> bool:

@@ -35,6 +35,16 @@ def read(path: Path) -> str:
     return path.read_text().strip()
 
 
+def wait_for_hotplug(root: Path) -> None:
+    """Wait until the kernel has told all cpusets below `root` of CPUs that went or came.
+
+    It does so in its own time; a write to one waits for what is still to be done of it.
+    """
+    waiting = root / "waiting"
+    waiting.mkdir(exist_ok=True)
+    write(waiting / "cpuset.cpus", "0")
+
+
 def cpus_allowed(pid: int) -> str:
     """The list of CPUs that a process may run on."""
     return _status(pid, "Cpus_allowed_list")

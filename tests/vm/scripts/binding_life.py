@@ -6,7 +6,7 @@ from typing import Any
 
 from numa_agent.core.own_assignment import ASSIGNMENT
 from numa_agent.core.schedulers.koordinator import RESOURCE_STATUS
-from tests.vm.scripts.attempt import cpus_allowed, read, write
+from tests.vm.scripts.attempt import cpus_allowed, read, wait_for_hotplug, write
 from tests.vm.scripts.node import Node, Pod, cpus_of, mems_of
 
 SYSTEM = Path("/sys/devices/system/cpu")
@@ -155,10 +155,7 @@ class Life:
         """Take CPUs away or give them back, and wait until the kernel has told all cpusets."""
         for cpu in cpus:
             (SYSTEM / f"cpu{cpu}/online").write_text(state)
-        # A write waits for what is still to be done of it.
-        waiting = self.node.root / "waiting"
-        waiting.mkdir(exist_ok=True)
-        write(waiting / "cpuset.cpus", "0")
+        wait_for_hotplug(self.node.root)
 
     def _rescued(self) -> dict[str, Any]:
         """On v1: what a pass does once somebody has given the pods' parents all CPUs again."""

@@ -4,7 +4,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-from tests.vm.scripts.attempt import cpus_allowed, read, sleeper, write
+from tests.vm.scripts.attempt import cpus_allowed, read, sleeper, wait_for_hotplug, write
 from tests.vm.scripts.layout import layout
 
 ROOT = Path("/sys/fs/cgroup/cpuset")
@@ -47,9 +47,12 @@ def _refused(container: Path) -> dict[str, str]:
 def _offline(pod: Path, container: Path) -> dict[str, str]:
     """Take CPU 2 away and give it back; the sets do not get it back."""
     online = Path("/sys/devices/system/cpu/cpu2/online")
-    seen = {"offline": write(online, "0"), "without": read(container / "cpuset.cpus")}
+    seen = {"offline": write(online, "0")}
+    wait_for_hotplug(ROOT)
+    seen["without"] = read(container / "cpuset.cpus")
     seen["write it"] = write(container / "cpuset.cpus", "1-2")
     seen["online"] = write(online, "1")
+    wait_for_hotplug(ROOT)
     seen["pod"] = read(pod / "cpuset.cpus")
     seen["container"] = read(container / "cpuset.cpus")
     seen["write container"] = write(container / "cpuset.cpus", "1-2")

@@ -5,7 +5,15 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from tests.vm.scripts.attempt import cpus_allowed, mems_allowed, read, remove, sleeper, write
+from tests.vm.scripts.attempt import (
+    cpus_allowed,
+    mems_allowed,
+    read,
+    remove,
+    sleeper,
+    wait_for_hotplug,
+    write,
+)
 from tests.vm.scripts.layout import layout
 
 ROOT = Path("/sys/fs/cgroup")
@@ -86,10 +94,12 @@ def offline(pod: Path, container: Path, pid: int) -> Any:
     seen: dict[str, Any] = {"only cpu 7": write(container / "cpuset.cpus", "7")}
     seen["before"] = cpus_allowed(pid)
     seen["offline"] = write(online, "0")
+    wait_for_hotplug(ROOT)
     seen["effective"] = read(container / "cpuset.cpus.effective")
     seen["file"] = read(container / "cpuset.cpus")
     seen["write again"] = write(container / "cpuset.cpus", "7")
     seen["online"] = write(online, "1")
+    wait_for_hotplug(ROOT)
     seen["after"] = read(container / "cpuset.cpus.effective")
     return seen
 
