@@ -19,6 +19,7 @@ from tests.host.deviceplugin.kubelet import AdmissionError, eventually, kubelet
 
 RESOURCE = "aliyun.com/gpu"
 EIGHT = topology_of("two-socket-8gpu")
+MUTE_SECONDS = 0.5
 
 
 class Plugin(GpuPlugin):
@@ -31,7 +32,7 @@ class Plugin(GpuPlugin):
 @contextmanager
 def plugin_on(node: Node, said: list[str], **settings: object) -> Iterator[Plugin]:
     """A plugin that serves; its health waits for a blink of an eye."""
-    health = Health(quiet_seconds=0.5, mute_seconds=0.5)
+    health = Health(quiet_seconds=0.5, mute_seconds=MUTE_SECONDS)
     plugin = Plugin(node.config(**settings), said.append, health=health)
     try:
         plugin.hold()
@@ -60,8 +61,10 @@ def test_lost_cards_and_mute_drivers_come_and_go(node: Node, said: list[str]) ->
         assert codes(plugin) == ["gpu-card-unhealthy"]
         plugin.see(EIGHT)
         eventually(lambda: len(known.healthy(RESOURCE)) == 8)
+        began = time.monotonic()
         plugin.see(mute(EIGHT))
-        assert len(known.healthy(RESOURCE)) == 8
+        well = len(known.healthy(RESOURCE))
+        assert well == 8 or time.monotonic() - began > MUTE_SECONDS
         eventually(lambda: not known.healthy(RESOURCE))
         assert codes(plugin) == ["gpu-card-unhealthy"] * 8
         plugin.see(EIGHT)
@@ -125,7 +128,8 @@ def test_another_plugin_of_the_same_resource_keeps_its_cards(node: Node, said: l
         assert not known.registered
         with node.granting():
             eventually(lambda: len(known.healthy(RESOURCE)) == 8)
-        assert codes(plugin) == []
+        # kubelet follows the cards a moment before it answers who registers.
+        eventually(lambda: codes(plugin) == [])
         # By now they are our own.
         with node.granting(answer):
             plugin.look_around()
@@ -195,7 +199,7 @@ def test_a_card_that_another_resource_s_pod_still_holds_is_given_to_nobody(
     answer = {"list": {"podResources": [pod]}, "allocatable": {}}
     with node.granting(answer), kubelet(node.plugins) as known, plugin_on(node, said):
         eventually(lambda: known.healthy(RESOURCE) == {*node.ids} - {node.ids[6]})
-        assert "pod ml/old holds it as nvidia.com/gpu" in said[-1] + said[-2]
+        assert [each for each in said if "pod ml/old holds it as nvidia.com/gpu" in each]
 
 
 def test_podresources_that_fail_later_change_nothing(node: Node, said: list[str]) -> None:
@@ -212,7 +216,7 @@ def test_without_kubelet_it_waits_and_says_so(node: Node, said: list[str]) -> No
         eventually(lambda: codes(plugin) == ["gpu-plugin-unregistered"])
         with kubelet(node.plugins) as known:
             eventually(lambda: len(known.healthy(RESOURCE)) == 8)
-            assert codes(plugin) == []
+            eventually(lambda: codes(plugin) == [])
 
 
 def test_the_pod_s_cpus_may_be_added_to_what_kubelet_asks(node: Node, said: list[str]) -> None:

@@ -9,7 +9,7 @@ from tests.gpu_plugin.node import Node, running
 from tests.host.deviceplugin.kubelet import envs, eventually, kubelet
 
 RESOURCE = "aliyun.com/gpu"
-ENDS_SECONDS = 10.0
+ENDS_SECONDS = 20.0
 """Half a second, and what a busy computer adds; the driver hangs for a minute."""
 OTHERS_PLUGIN = {
     "list": {},
