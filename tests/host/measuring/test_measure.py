@@ -31,7 +31,7 @@ def plan(*targets: Target, reader: Reader = READER) -> MatrixPlan:
 
 def test_every_pair_is_measured_in_every_round_and_every_page_looked_up() -> None:
     before = os.sched_getaffinity(0)
-    found = measure_matrix(plan(SMALL), 3, 5)
+    found = measure_matrix(plan(SMALL), 3, 5, lambda: 0.0)
     pair = found.pairs[NODE, NODE]
     assert found.rounds == 3
     assert len(pair.bytes_per_second) == 3

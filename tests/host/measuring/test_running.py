@@ -16,6 +16,9 @@ from numa_agent.core.errors import SourceError
 from numa_agent.host.measuring import Ended, Runner, StoppedError
 from tests.host.measuring.at_terminal import PRESSES
 
+GRACE = 2.0
+"""Long enough that a busy computer is back before all that is done with it is over."""
+
 
 class Said:
     """Runs commands of the shell, whose output goes to a file."""
@@ -32,6 +35,16 @@ class Said:
         with self.runner("sh", "-c", script, timeout=timeout) as runner:
             began = time.perf_counter()
             runner.start()
+            return runner.wait(began)
+
+    def run_too_long(self, script: str, lines: int) -> Ended:
+        """How a command ends whose time is over as soon as it has said so many lines."""
+        with self.runner("sh", "-c", script, timeout=0.2) as runner:
+            began = time.perf_counter()
+            runner.start()
+            while len(self.text.splitlines()) < lines:
+                assert time.perf_counter() - began < 60, self.text
+                time.sleep(0.01)
             return runner.wait(began)
 
     @property
@@ -107,8 +120,8 @@ def test_a_command_that_takes_too_long_is_ended(said: Said) -> None:
 def test_one_that_ignores_that_is_ended_all_the_same(
     said: Said, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("numa_agent.host.measuring.running.GRACE", 0.3)
-    ended = said.run("trap '' TERM; sleep 5; sleep 600", timeout=1.0)
+    monkeypatch.setattr("numa_agent.host.measuring.running.GRACE", GRACE)
+    ended = said.run_too_long("trap '' TERM; echo ready; sleep 5; sleep 600", 1)
     assert (ended.signal, ended.timed_out) == (signal.SIGKILL, True)
 
 
@@ -127,20 +140,21 @@ def running(number: int) -> bool:
 
 
 LEAVING = (
-    "sleep 600 & echo $!; wait",
-    "(sleep 600 & echo $!); sleep 601 & echo $!; wait",
+    ("sleep 600 & echo $!; wait", 1),
+    ("(sleep 600 & echo $!); sleep 601 & echo $!; wait", 2),
     # It is nobody's child when the command ends.
-    "sh -c 'sh -c \"echo \\$\\$; sleep 600; :\" & echo $!; wait; :' & wait; :",
-    "trap '' TERM; sleep 600 & echo $!; wait",
+    ("sh -c 'sh -c \"echo \\$\\$; sleep 600; :\" & echo $!; wait; :' & wait; :", 2),
+    ("trap '' TERM; sleep 600 & echo $!; wait", 1),
 )
+"""Scripts, and how many lines each says."""
 
 
-@pytest.mark.parametrize("script", LEAVING)
+@pytest.mark.parametrize(("script", "lines"), LEAVING)
 def test_what_a_command_has_started_ends_with_it(
-    script: str, said: Said, monkeypatch: pytest.MonkeyPatch
+    script: str, lines: int, said: Said, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("numa_agent.host.measuring.running.GRACE", 0.3)
-    assert said.run(script, timeout=1.0).timed_out
+    monkeypatch.setattr("numa_agent.host.measuring.running.GRACE", GRACE)
+    assert said.run_too_long(script, lines).timed_out
     assert left_behind(said) == set()
 
 
@@ -158,7 +172,7 @@ def test_what_a_command_has_started_ends_with_a_signal_to_us(said: Said) -> None
 def test_what_others_have_started_goes_on(said: Said) -> None:
     with subprocess.Popen(["sleep", "600"]) as other:
         try:
-            assert said.run("sleep 601 & echo $!; wait", timeout=1.0).timed_out
+            assert said.run_too_long("sleep 601 & echo $!; wait", 1).timed_out
             assert left_behind(said) == set()
             assert other.poll() is None
         finally:
