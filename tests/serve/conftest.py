@@ -22,7 +22,7 @@ def start() -> Iterator[Start]:
     with ExitStack() as stack:
 
         def started(
-            handle: Handle, certificates: Certificates | None = None, seconds: float = 0.5
+            handle: Handle, certificates: Certificates | None = None, seconds: float = 30.0
         ) -> Server:
             server = Server(listen("127.0.0.1", 0), handle, certificates, seconds)
             server.start()
@@ -35,4 +35,14 @@ def start() -> Iterator[Start]:
 @pytest.fixture
 def echo(start: Start) -> Server:
     """A server that says the path that it was asked for."""
-    return start(lambda request: lines(HTTPStatus.OK, [request.path]))
+    return start(said)
+
+
+@pytest.fixture
+def hasty(start: Start) -> Server:
+    """The same with half a second for each client, which a busy computer may need itself."""
+    return start(said, None, 0.5)
+
+
+def said(request: Request) -> Answer:
+    return lines(HTTPStatus.OK, [request.path])

@@ -23,6 +23,7 @@ from numa_agent.serve.serving import serve
 from tests.core.test_report import GOOD
 from tests.ports import free_port
 from tests.serve.reports import FULL
+from tests.serve.test_server import wait_until
 from tests.serve.test_tls import make_pair
 
 pytestmark = pytest.mark.skipif(
@@ -48,6 +49,14 @@ class Prometheus:
         except OSError:
             return []
         return [(each["metric"], float(each["value"][1])) for each in found["data"]["result"]]
+
+    def one(self, query: str) -> tuple[dict[str, str], float]:
+        """The only series of a query, once there is one: after a scrape that fails there isn't."""
+        deadline = time.monotonic() + SECONDS
+        while len(found := self.ask(query)) != 1:
+            assert time.monotonic() < deadline, found
+            time.sleep(0.2)
+        return found[0]
 
     def wait_for(self, query: str, value: float) -> None:
         deadline = time.monotonic() + SECONDS
@@ -122,12 +131,10 @@ def test_prometheus_takes_every_series(tmp_path: Path) -> None:
             asked.wait_for('numa_agent_passes_total{outcome="faulty"}', 1)
             # From its second scrape on the number of series stays; nothing was dropped.
             asked.wait_for('numa_agent_http_requests_total{code="200"} >= bool 1', 1)
-            ((_, taken),) = asked.ask("scrape_samples_post_metric_relabeling")
-            ((_, stored),) = asked.ask(
-                'count({job="numa-agent",__name__=~"numa_agent.+|process.+"})'
-            )
-            assert taken == stored > 100
-            ((verdict, _),) = asked.ask('numa_agent_container_verdict{verdict="aligned"}')
+            stored = 'count({job="numa-agent",__name__=~"numa_agent.+|process.+"})'
+            asked.wait_for(f"count(scrape_samples_post_metric_relabeling == on() {stored})", 1)
+            assert asked.one(stored)[1] > 100
+            verdict, _ = asked.one('numa_agent_container_verdict{verdict="aligned"}')
             assert (verdict["namespace"], verdict["pod"]) == ("shop", "p1")
             told.passed(GOOD)
             asked.wait_for('numa_agent_passes_total{outcome="good"}', 1)
@@ -147,4 +154,5 @@ def test_prometheus_without_a_token_is_kept_out(tmp_path: Path) -> None:
         }
         with prometheus(tmp_path, scrape) as asked:
             asked.wait_for('up{job="numa-agent"}', 0)
-        assert server.counts["/metrics", "401"] >= 1
+            # One that took too long is down, too.
+            wait_until(lambda: server.counts.get(("/metrics", "401"), 0) >= 1)
