@@ -162,7 +162,7 @@ def test_a_call_that_is_always_rejected_is_given_up(kubelet_socket: Path) -> Non
         grpc_server(kubelet_socket, {"List": crowd}),
         pytest.raises(SourceError, match=r"rejected by rate limit; do other clients"),
     ):
-        read_pod_resources(kubelet_socket)
+        read_pod_resources(kubelet_socket, deadline=60)
     assert crowd.calls == len(PAUSES) + 1
 
 
