@@ -26,7 +26,7 @@ COMMANDS = 4
 
 @pytest.fixture(scope="module")
 def seen(guest: RunScript) -> Any:
-    return guest(MACHINE, "measuring", *large_files(), timeout=240).json()
+    return guest(MACHINE, "measuring", *large_files(), timeout=480).json()
 
 
 def large_files() -> list[str]:

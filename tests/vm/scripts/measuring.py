@@ -66,7 +66,7 @@ def main() -> None:
 
 def _measure(*words: str) -> dict[str, Any]:
     command = [sys.executable, "-m", "numa_agent", "measure", *words]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=60)
+    done = subprocess.run(command, capture_output=True, text=True, timeout=120)
     return {"code": done.returncode, "out": _read(done.stdout), "err": done.stderr}
 
 
@@ -128,7 +128,7 @@ def _full() -> dict[str, Any]:
     """Where the pages of a buffer for node 2 are, when files' pages have filled that node."""
     with placed(frozenset(os.sched_getaffinity(0)), 2):
         reading = subprocess.Popen(["cat", *sys.argv[1:]], stdout=subprocess.DEVNULL)
-    reading.wait(60)
+    reading.wait(120)
     free = _mem_free(2)
     target = Target(node=2, chain_bytes=16 * MIB, stream_bytes=48 * MIB)
     with on_node(target) as buffer:
