@@ -5,6 +5,7 @@ While a command runs, this process adopts the orphans among what it started
 so that they are known by their parent.
 """
 
+import math
 import os
 import signal
 import time
@@ -37,14 +38,18 @@ def children() -> frozenset[int]:
 def end_children(others: Collection[int], grace: float) -> None:
     """End all children but those, and what becomes a child when its own parent ends.
 
-    Each gets SIGTERM, and SIGKILL after so many seconds.
+    Each gets SIGTERM, SIGKILL after so many seconds, and is left after as many more.
     """
     told: set[int] = set()
     late = time.monotonic() + grace
+    end = math.inf
     while left := children().difference(others):
         now = time.monotonic()
-        if now > late + grace:
+        if now > end:
             return
+        if now > late:
+            # Counted from the first kill on: this process may have stood still until now.
+            end = min(end, now + grace)
         for child in left:
             if now > late or child not in told:
                 told.add(child)

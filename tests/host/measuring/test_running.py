@@ -8,12 +8,13 @@ import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from itertools import chain, count
 from pathlib import Path
 
 import pytest
 
 from numa_agent.core.errors import SourceError
-from numa_agent.host.measuring import Ended, Runner, StoppedError
+from numa_agent.host.measuring import Ended, Runner, StoppedError, leftovers
 from tests.host.measuring.at_terminal import PRESSES
 
 GRACE = 2.0
@@ -156,6 +157,23 @@ def test_what_a_command_has_started_ends_with_it(
     monkeypatch.setattr("numa_agent.host.measuring.running.GRACE", GRACE)
     assert said.run_too_long(script, lines).timed_out
     assert left_behind(said) == set()
+
+
+def test_what_a_command_has_started_ends_when_we_stood_still_until_its_time_was_over(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    others = leftovers.children()
+    script = "trap '' TERM; echo ready; exec sleep 600"
+    with subprocess.Popen(["sh", "-c", script], stdout=subprocess.PIPE) as left:
+        assert left.stdout is not None
+        left.stdout.readline()
+        clock = chain([0.0], count(100.0, 0.01))
+        with monkeypatch.context() as patched:
+            patched.setattr("time.monotonic", lambda: next(clock))
+            leftovers.end_children(others, GRACE)
+        ended = not running(left.pid)
+        left.kill()
+    assert ended
 
 
 def test_what_a_command_has_started_ends_with_a_signal_to_us(said: Said) -> None:
