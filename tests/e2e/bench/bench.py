@@ -33,9 +33,10 @@ class Bench:
 
     `overlay` is one of manifests/overlays, `policy` kubelet's, `layout` how it has its cgroups,
     `settings` are lines of the agent's beside the overlay's.
-    `seconds` has how long each phase took, `folder` the logs: it stays, and of older runs'
-    folders KEEP_RUNS do. `reboots` counts the guests that hung. A node that needs more than
-    a machine and its policy has a class of its own, with `prepare`.
+    `seconds` has how long each phase took, `folder` the logs: it stays, as do those of the
+    last KEEP_RUNS benches, and of all in which something failed in this run of the tests.
+    `reboots` counts the guests that hung. A node that needs more than a machine and its policy
+    has a class of its own, with `prepare`.
     """
 
     cluster: Cluster
@@ -68,7 +69,9 @@ class Bench:
         self._lock()
         self.folder.mkdir(parents=True)
         for old in sorted(RUNS.iterdir())[:-KEEP_RUNS]:
-            shutil.rmtree(old, ignore_errors=True)
+            # What failed earlier in this run of the tests is still to be read.
+            if not (old.name.endswith(f"-{os.getpid()}") and (old / "failed").exists()):
+                shutil.rmtree(old, ignore_errors=True)
         try:
             self._start()
         except BaseException:
