@@ -6,11 +6,12 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing
 from pathlib import Path
 from typing import Any
+
+from tests import waits
 
 SECONDS = 45.0
 """No test waits longer for what must come: a busy computer takes its time."""
@@ -27,11 +28,7 @@ Page = tuple[int, str]
 
 def eventually(what: Callable[[], object], seconds: float = SECONDS) -> float:
     """Wait until something is true; answers the seconds that took."""
-    began = time.monotonic()
-    while not what():
-        assert time.monotonic() < began + seconds, f"not within {seconds} s"
-        time.sleep(0.01)
-    return time.monotonic() - began
+    return waits.eventually(what, seconds)
 
 
 class Settings:
@@ -67,7 +64,10 @@ class Settings:
 
 
 class Daemon:
-    """One process; `before` is put in front of its command, `environment` beside its own."""
+    """One process; `before` is put in front of its command, `environment` beside its own.
+
+    It dies with the thread that started it, even where the tests are killed.
+    """
 
     def __init__(
         self,
@@ -85,9 +85,10 @@ class Daemon:
         unset = ("NODE_NAME", "KUBECONFIG", "KUBERNETES_SERVICE_HOST")
         own = {key: value for key, value in os.environ.items() if key not in unset}
         command = [sys.executable, "-m", "numa_agent", "run", "--config", str(settings.path)]
+        guard = ("setpriv", "--pdeathsig", "KILL")
         with (output or log).open("ab") as said:
             self.process = subprocess.Popen(
-                [*before, *command, *options],
+                [*guard, *before, *command, *options],
                 env={**own, **(environment or {})},
                 cwd=Path(__file__).parents[2],
                 stdin=subprocess.DEVNULL,
@@ -154,10 +155,8 @@ class Daemon:
 
     def ends(self, number: signal.Signals = signal.SIGTERM) -> float:
         """Send a signal and wait for the end; the seconds until then."""
-        began = time.monotonic()
         self.process.send_signal(number)
-        self.process.wait(SECONDS)
-        return time.monotonic() - began
+        return eventually(lambda: self.process.poll() is not None)
 
     def wait(self) -> int:
         """Wait for an end that it finds by itself; its exit code."""
