@@ -73,10 +73,26 @@ class Account:
         return bool(self._plane.ask("POST", path, review)["status"].get("authenticated"))
 
     def forbid(self, *resources: str) -> None:
-        """Take away the rights on these resources, and give back all others."""
+        """Take away the rights on these resources, and give back all others.
+
+        The server goes by that when this returns: it takes a moment to know of it.
+        """
         body = {"rules": self._rules(resources)}
         path = f"{RBAC}/clusterroles/{self.name}"
         self._plane.ask("PATCH", path, body, content_type=MERGE)
+        eventually(lambda: all(self._may(each) == (each not in resources) for each in RIGHTS))
+
+    def _may(self, resource: str) -> bool:
+        """Whether the server lets the account do what it does with a resource."""
+        group, verbs = RIGHTS[resource]
+        wanted = {"group": group, "resource": resource, "verb": verbs[-1]}
+        review = {
+            "apiVersion": "authorization.k8s.io/v1",
+            "kind": "SubjectAccessReview",
+            "spec": {"user": self.user, "resourceAttributes": wanted},
+        }
+        path = "/apis/authorization.k8s.io/v1/subjectaccessreviews"
+        return bool(self._plane.ask("POST", path, review)["status"]["allowed"])
 
     def throttle(self) -> None:
         """Have the server refuse every request of the account with 429.
