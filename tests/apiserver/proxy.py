@@ -17,6 +17,7 @@ class Proxy:
         self._listener = socket.create_server(("127.0.0.1", 0))
         self.port: int = self._listener.getsockname()[1]
         self.forwarding = True
+        self._holding = threading.Event()
         self._over = threading.Event()
         self._pairs: dict[socket.socket, socket.socket] = {}
         self._cutting = threading.Event()
@@ -29,6 +30,12 @@ class Proxy:
         while self._cutting.is_set() and not self._over.wait(0.01):
             pass
 
+    def lose(self) -> None:
+        """Forward nothing more; what is on its way is through when this returns."""
+        self._holding.clear()
+        self.forwarding = False
+        assert self._holding.wait(60)
+
     def close(self) -> None:
         self._over.set()
         self._thread.join(5)
@@ -39,6 +46,7 @@ class Proxy:
                 self._drop_all()
                 self._cutting.clear()
             if not self.forwarding:
+                self._holding.set()
                 self._over.wait(_TURN_SECONDS)
                 continue
             ready, _, _ = select.select([self._listener, *self._pairs], [], [], _TURN_SECONDS)

@@ -4,7 +4,6 @@ import time
 
 import pytest
 
-from tests.apiserver.proxy import Proxy
 from tests.chaos.daemon import AT_ONCE, eventually
 from tests.chaos.lengthy import Scene, lengthy
 from tests.chaos.machine import ALL_CPUS, holds, settle
@@ -13,12 +12,6 @@ from tests.chaos.node import FIRST, SECOND, through
 pytestmark = pytest.mark.apiserver
 
 STALL_SECONDS = 20.0
-
-
-def lose(proxy: Proxy) -> None:
-    """Forward nothing more; what is on its way is through when this returns."""
-    proxy.forwarding = False
-    time.sleep(0.1)
 
 
 @lengthy
@@ -31,7 +24,7 @@ def test_bindings_are_kept_while_the_network_is_lost_and_what_came_meanwhile_fol
     agent = node.running()
     eventually(lambda: node.available() == ["110", "88"])
     began = time.monotonic()
-    lose(proxy)
+    proxy.lose()
     later = node.machine.start(node.pod("b", SECOND))
     while time.monotonic() < began + STALL_SECONDS:
         settle(cpus, ALL_CPUS)
@@ -62,6 +55,6 @@ def test_connections_that_break_all_the_time_lose_no_pod(
         pods.append((node.machine.start(node.pod(f"p{number}", own)), f"{own}\n"))
         proxy.cut()
         time.sleep(0.2)
-    eventually(lambda: all(cpus.read_text() == text for cpus, text in pods), 30.0)
+    eventually(lambda: all(cpus.read_text() == text for cpus, text in pods))
     node.until(lambda: node.available() == ["110", "102"])
     node.until(agent.quiet)
