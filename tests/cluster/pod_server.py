@@ -65,9 +65,10 @@ def status(code: int, **details: Any) -> Json:
 class Talk:
     """One connection, whose request has been read."""
 
-    def __init__(self, connection: socket.socket, over: threading.Event) -> None:
+    def __init__(self, connection: socket.socket, over: threading.Event, asked: str) -> None:
         self._connection = connection
         self.over = over
+        self.asked = asked
 
     def raw(self, data: bytes) -> None:
         self._connection.sendall(data)
@@ -115,20 +116,29 @@ def watching(*chunks: bytes, stay: float = 0.0, clean: bool = False) -> Act:
 
 def silence(talk: Talk) -> None:
     """Say nothing at all for as long as the test lasts."""
-    talk.over.wait(30)
+    talk.over.wait(STAY)
 
 
 def hang_up(talk: Talk) -> None:
     """Close the connection without a word."""
 
 
-STAY = 30.0
+def well(version: object, *pods: Json) -> Act:
+    """Answer whatever is asked, with a stream that stays open where that is a watch."""
+    listed, watched = listing(version, *pods), watching(stay=STAY)
+    return lambda talk: (watched if talk.asked == "watch" else listed)(talk)
+
+
+STAY = 120.0
 """Longer than any test lasts: a stream that stays open."""
 
 
 @dataclass(kw_only=True)
 class PodServer:
-    """`asked` are the verbs in their order, `versions` what watches began from."""
+    """`asked` are the verbs in their order, `versions` what watches began from.
+
+    What is `asked` is there last.
+    """
 
     url: str = ""
     script: list[Act] = field(default_factory=list)
@@ -136,15 +146,18 @@ class PodServer:
     versions: list[str] = field(default_factory=list)
     tokens: list[str] = field(default_factory=list)
 
-    def note(self, head: str) -> None:
+    def note(self, head: str) -> str:
+        """Write a request down; its verb."""
         query = parse_qs(urlsplit(head.split(" ")[1]).query)
         if query.get("watch"):
             self.versions += query["resourceVersion"]
-        probe = query["fieldSelector"][0].startswith("metadata.name")
-        self.asked.append("compare" if probe else "watch" if query.get("watch") else "list")
         for line in head.split("\r\n"):
             if line.startswith("Authorization: "):
                 self.tokens.append(line.removeprefix("Authorization: "))
+        probe = query["fieldSelector"][0].startswith("metadata.name")
+        verb = "compare" if probe else "watch" if query.get("watch") else "list"
+        self.asked.append(verb)
+        return verb
 
 
 @contextmanager
@@ -162,8 +175,7 @@ def pod_server(*script: Act) -> Iterator[PodServer]:
                 if not head:
                     return
                 act = state.script.pop(0) if state.script else refusing(500)
-                state.note(head)
-                act(Talk(connection, over))
+                act(Talk(connection, over, state.note(head)))
 
         def accept() -> None:
             while not over.is_set():

@@ -65,7 +65,7 @@ def test_later_it_is_a_failed_request_and_a_whole_one_is_taken_at_once(
     put(tmp_path, "first")
     account = Account(SERVICE, tmp_path, lambda: now[0])
     with loopback() as server:
-        connection = Connection(Plain(server.url, account.authorization), 5)
+        connection = Connection(Plain(server.url, account.authorization), 60)
         with closing(connection):
             now[0] = 1000.0
             put(tmp_path, token)
@@ -93,7 +93,7 @@ def test_in_a_kubeconfig_it_is_a_failed_source(token: str, tmp_path: Path) -> No
 @pytest.mark.parametrize("token", BROKEN[:3])
 def test_whoever_forgets_to_look_has_an_error_without_it(token: str) -> None:
     with loopback() as server:
-        connection = Connection(Plain(server.url, lambda: f"Bearer {token}"), 5)
+        connection = Connection(Plain(server.url, lambda: f"Bearer {token}"), 60)
         with closing(connection), pytest.raises(ApiError, match="request can't be sent") as found:
             connection.send(NODES)
         assert SECRET not in shown(found.value)
