@@ -24,6 +24,7 @@ from numa_agent.wiring.map import asking_nvml
 from numa_agent.wiring.passes import ports_of
 from numa_agent.wiring.watching import CgroupWatch
 from tests.recorded import copied, machine
+from tests.waits import eventually
 
 OWN = "56-67,168-179"
 SHARED = "0-55,68-167,180-223"
@@ -37,9 +38,10 @@ class Node:
     root: Path
     ports: Ports
     binder: Binder
+    watch: CgroupWatch
     woken: Event
     ahead: list[float]
-    """Seconds by which its clock is ahead of this computer's."""
+    """The seconds of its clock, which stands still: what is to be seen is told."""
     told: list[tuple[Pod, ...]]
     """The pods as the API server tells of them, the newest last; none while it isn't heard."""
     report: Report | None = None
@@ -94,11 +96,9 @@ def node(tmp_path: Path) -> Iterator[Node]:
     woken = Event()
     with ExitStack() as stack:
         ask = stack.enter_context(asking_nvml(config))
-        ahead = [0.0]
+        ahead = [1000.0]
         told: list[tuple[Pod, ...]] = []
-        ports = replace(
-            ports_of(config, ask, None, None), clock=lambda: time.monotonic() + ahead[0]
-        )
+        ports = replace(ports_of(config, ask, None, None), clock=lambda: ahead[0])
         watch = CgroupWatch(CpusetTree(root), root / "var/lib/kubelet", woken.set)
         stack.callback(watch.close)
         binder = Binder(
@@ -110,7 +110,7 @@ def node(tmp_path: Path) -> Iterator[Node]:
             lambda: (told[-1], ()) if told else None,
             ports.memory,
         )
-        yield Node(root, ports, binder, woken, ahead, told)
+        yield Node(root, ports, binder, watch, woken, ahead, told)
 
 
 def cpus_of(group: Path) -> str:
@@ -201,6 +201,7 @@ def test_while_nothing_may_be_bound_kubelet_s_state_asks_for_a_pass_and_a_cgroup
 ) -> None:
     # It may have been the state for which the very first pass bound nothing.
     node.binder.know(None)
+    assert node.binder.work() == Seen(unknown=True)
     node.settle()
     state = node.root / "var/lib/kubelet/cpu_manager_state"
     fresh = state.with_name("fresh")
@@ -217,13 +218,10 @@ def test_a_fight_ends_after_a_few_rounds_and_is_a_condition_of_the_next_pass(nod
     node.take_pass()
     file = node.assigned / "cpuset.cpus"
     rounds = 0
-    end = time.monotonic() + SECONDS
-    while time.monotonic() < end and rounds < 20:
+    while rounds < 20:
         RecordedKernel(node.root).put(file, "0-7\n")
         node.ahead[0] += 60.0
-        node.woken.wait(SECONDS)
-        node.woken.clear()
-        node.binder.work()
+        node.work_until_seen()
         if cpus_of(node.assigned) == "0-7":
             break
         rounds += 1
@@ -331,8 +329,10 @@ def test_of_very_many_pods_those_that_are_new_come_first_and_the_rest_bit_by_bit
     for each in others:
         (each / "cpuset.cpus").write_text("0-223\n")
     node.told.append(as_assigned(pods_of(node), "train-0", "60-63"))
-    assert node.woken.wait(SECONDS)
-    time.sleep(1.0)  # until all three are told of
+    mount = node.root / "sys/fs/cgroup"
+    eventually(
+        lambda: {str(each.relative_to(mount)) for each in others} <= node.watch._changed, SECONDS
+    )
     node.binder.work()
     assert cpus_of(node.assigned) == "60-63"
     still = [each for each in others if cpus_of(each) == "0-223"]
