@@ -55,7 +55,7 @@ def test_nobody_waits_for_what_is_being_sent_and_the_end_doesn_t_either() -> Non
     begun = time.monotonic()
     errands.poke()
     errands.close()
-    assert time.monotonic() - begun < 5
+    assert time.monotonic() - begun < SECONDS / 2
     assert letters.sent == []
     letters.may.set()
 

@@ -26,7 +26,7 @@ print(rss() - before)
 
 def grown(how: str) -> float:
     done = subprocess.run(
-        [sys.executable, "-c", GROWN, how], capture_output=True, text=True, timeout=20
+        [sys.executable, "-c", GROWN, how], capture_output=True, text=True, timeout=120
     )
     assert done.returncode == 0, done.stderr
     return float(done.stdout)

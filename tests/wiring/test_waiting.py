@@ -11,9 +11,12 @@ import time
 import pytest
 
 from numa_agent.wiring.waiting import Waiting
+from tests.waits import eventually
 
-SECONDS = 4.0
-"""A second, and what a busy computer adds; what is waited for takes longer."""
+ENDS_SECONDS = 4.0
+"""A second, and what a busy computer adds; what it is stuck in takes longer."""
+WAKES_SECONDS = 20.0
+"""Much less than is waited for."""
 
 STUCK = """
 import ctypes, select, sys, time
@@ -26,7 +29,7 @@ def sleeps():
 def takes_every_error():
     while True:
         try:
-            select.select([], [], [], 30)
+            select.select([], [], [], 300)
         except BaseException:
             pass
 
@@ -56,10 +59,9 @@ def test_whatever_it_is_stuck_in_it_ends_within_a_second_and_says_so(
         assert stuck.stdout.readline() == b"stuck\n"
         # Until it is.
         time.sleep(0.1)
-        began = time.monotonic()
         stuck.send_signal(number)
-        _, printed = stuck.communicate(timeout=30)
-        assert time.monotonic() - began < SECONDS
+        eventually(lambda: stuck.poll() is not None, ENDS_SECONDS)
+        _, printed = stuck.communicate(timeout=60)
     finally:
         stuck.kill()
         stuck.wait(10)
@@ -76,7 +78,8 @@ def test_it_ends_where_nobody_reads_what_it_says() -> None:
         assert stuck.stdout is not None
         stuck.stdout.readline()
         stuck.terminate()
-        assert stuck.wait(SECONDS) == 0
+        eventually(lambda: stuck.poll() is not None, ENDS_SECONDS)
+        assert stuck.returncode == 0
     finally:
         stuck.kill()
         stuck.communicate(timeout=10)
@@ -100,7 +103,7 @@ print("through")
 
 
 def test_a_signal_in_the_middle_of_a_wait_may_wake_it() -> None:
-    done = subprocess.run([sys.executable, "-c", STORM], capture_output=True, timeout=20)
+    done = subprocess.run([sys.executable, "-c", STORM], capture_output=True, timeout=120)
     assert done.stdout == b"through\n", done.stderr
 
 
@@ -108,11 +111,11 @@ def test_a_wake_up_ends_the_wait_that_is_on_or_the_next_one_and_no_other() -> No
     with Waiting() as waiting:
         waiting.wake()
         waiting.wake()
-        assert taken(waiting, 5.0) < SECONDS
+        assert taken(waiting, 60.0) < WAKES_SECONDS
         assert taken(waiting, 0.2) >= 0.19
         other = threading.Timer(0.1, waiting.wake)
         other.start()
-        assert taken(waiting, 5.0) < SECONDS
+        assert taken(waiting, 60.0) < WAKES_SECONDS
         other.join()
 
 
@@ -132,7 +135,7 @@ from numa_agent.wiring.waiting import Waiting
 with Waiting() as waiting:
     waiting.end_at_signals()
     os.kill(os.getpid(), signal.SIGTERM)
-    assert waiting(5)
+    assert waiting(60)
 time.sleep(1.2)
 print("lives")
 """
@@ -140,7 +143,7 @@ print("lives")
 
 def test_who_ended_in_time_is_not_cut_short() -> None:
     done = subprocess.run(
-        [sys.executable, "-c", LIVES_ON], capture_output=True, timeout=20, text=True
+        [sys.executable, "-c", LIVES_ON], capture_output=True, timeout=120, text=True
     )
     assert (done.stdout, done.stderr, done.returncode) == ("lives\n", "", 0)
 
