@@ -23,14 +23,14 @@ def test_a_real_server_is_reached_and_trusted_by_its_own_authority_alone(
     (tmp_path / "ca.crt").write_text(control_plane.ca_file.read_text())
     host, _, port = control_plane.url.removeprefix("https://").rpartition(":")
     environment = {"KUBERNETES_SERVICE_HOST": host, "KUBERNETES_SERVICE_PORT": port}
-    with closing(Connection(Account(environment, tmp_path), read_seconds=10)) as connection:
+    with closing(Connection(Account(environment, tmp_path), read_seconds=60)) as connection:
         assert connection.send(NODES).status == 200
     (tmp_path / "token").write_text("of nobody")
-    with closing(Connection(Account(environment, tmp_path), read_seconds=10)) as connection:
+    with closing(Connection(Account(environment, tmp_path), read_seconds=60)) as connection:
         assert connection.send(NODES).status == 401
     (tmp_path / "ca.crt").write_text(stranger_authority(tmp_path))
     with (
-        closing(Connection(Account(environment, tmp_path), read_seconds=10)) as connection,
+        closing(Connection(Account(environment, tmp_path), read_seconds=60)) as connection,
         pytest.raises(ApiError, match="certificate-authority"),
     ):
         connection.send(NODES)

@@ -18,7 +18,7 @@ from pathlib import Path
 from tests.apiserver.control_plane import ControlPlane
 with ControlPlane(Path(sys.argv[1])) as plane:
     print(plane.url, *plane.process_ids, flush=True)
-    time.sleep(60)
+    time.sleep(300)
 """
 
 
@@ -42,7 +42,7 @@ def test_the_servers_die_with_a_test_run_that_is_killed(programs: Path, tmp_path
         _, *process_ids = run.stdout.readline().split()
         run.kill()
     assert len(process_ids) == 2
-    deadline = time.monotonic() + 10
+    deadline = time.monotonic() + 60
     while alive(process_ids) and time.monotonic() < deadline:
         time.sleep(0.05)
     assert alive(process_ids) == []

@@ -271,7 +271,7 @@ def test_what_an_outage_kept_back_is_told_after_it_and_the_failure_is_named_once
         first = agent.passes(1, bound(pods), *pods)
         begun = time.monotonic()
         last = agent.passes(6, replace(ended, proofs=bound(pods).proofs), *pods)
-        assert time.monotonic() - begun < 10
+        assert time.monotonic() - begun < 20
         own.resume()
         assert len(first.failures) == 1
         assert "is the server running" in first.failures[0]

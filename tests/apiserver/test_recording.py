@@ -173,7 +173,7 @@ print(status, re.search(r"VmHWM:\\s+(\\d+) kB", Path("/proc/self/status").read_t
 def test_it_fits_into_the_daemon_s_pod_beside_the_daemon(settings: Path, tmp_path: Path) -> None:
     words = ["record", str(tmp_path / "out.tar.zst"), "--config", str(settings)]
     command = [sys.executable, "-c", MEASURED, *words]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=True)
+    done = subprocess.run(command, capture_output=True, text=True, timeout=150, check=True)
     status, kibibytes = map(int, done.stdout.split())
     assert status == 0
     # The pod's limit is 128 MiB, and the daemon may take 60 of them.

@@ -184,7 +184,7 @@ def test_an_outage_lets_known_tokens_go_on_until_their_time_is_over(
 ) -> None:
     plane, clock = bare_control_plane, Clock()
     with (
-        closing(connect(plane.kubeconfig, read_seconds=5)) as cluster,
+        closing(connect(plane.kubeconfig)) as cluster,
         served(cluster, clock) as server,
     ):
         good = service_account_token(plane, "scraper")
