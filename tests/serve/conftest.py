@@ -15,6 +15,11 @@ from numa_agent.serve.server import Server
 Handle = Callable[[Request], Answer]
 Start = Callable[..., Server]
 
+SLOW_SECONDS = 60.0
+"""The patience with clients that are well-behaved: a busy computer makes them slow."""
+HASTY_SECONDS = 2.0
+"""With those that are to be sent off."""
+
 
 @pytest.fixture
 def start() -> Iterator[Start]:
@@ -22,7 +27,7 @@ def start() -> Iterator[Start]:
     with ExitStack() as stack:
 
         def started(
-            handle: Handle, certificates: Certificates | None = None, seconds: float = 30.0
+            handle: Handle, certificates: Certificates | None = None, seconds: float = SLOW_SECONDS
         ) -> Server:
             server = Server(listen("127.0.0.1", 0), handle, certificates, seconds)
             server.start()
@@ -35,14 +40,14 @@ def start() -> Iterator[Start]:
 @pytest.fixture
 def echo(start: Start) -> Server:
     """A server that says the path that it was asked for."""
-    return start(said)
+    return start(_path)
 
 
 @pytest.fixture
 def hasty(start: Start) -> Server:
-    """The same with half a second for each client, which a busy computer may need itself."""
-    return start(said, None, 0.5)
+    """The same with little patience."""
+    return start(_path, None, HASTY_SECONDS)
 
 
-def said(request: Request) -> Answer:
+def _path(request: Request) -> Answer:
     return lines(HTTPStatus.OK, [request.path])

@@ -20,8 +20,10 @@ from numa_agent.serve.places import MOST_AT_ONCE, MOST_OF_PEER, MOST_WAITING, PA
 from numa_agent.serve.request import MOST_BYTES, Request
 from numa_agent.serve.server import Server
 from tests.serve.clients import connected, exchange, get, rest, status_of
+from tests.serve.conftest import HASTY_SECONDS, SLOW_SECONDS, Start
 
-Start = Callable[..., Server]
+EARLIEST = 0.9 * HASTY_SECONDS
+"""Nobody is sent off before."""
 
 
 def wait_until(so: Callable[[], bool]) -> None:
@@ -114,7 +116,7 @@ def test_a_client_that_says_nothing_is_sent_off_without_a_word(hasty: Server) ->
     started = time.monotonic()
     with connected(hasty) as connection:
         assert rest(connection) == b""
-    assert 0.4 < time.monotonic() - started < 10
+    assert EARLIEST < time.monotonic() - started < 15
 
 
 def test_a_client_that_drips_has_no_more_time_than_one_that_stops(hasty: Server) -> None:
@@ -123,14 +125,14 @@ def test_a_client_that_drips_has_no_more_time_than_one_that_stops(hasty: Server)
         connection.sendall(b"GET / HTTP/1.1\r\n")
         answer = b""
         connection.settimeout(0.05)
-        while not answer and time.monotonic() - started < 20:
+        while not answer and time.monotonic() - started < 25:
             connection.sendall(b"x: y\r\n")
             try:
                 answer = connection.recv(1000)
             except TimeoutError:
                 continue
     assert status_of(answer) == 408
-    assert time.monotonic() - started < 10
+    assert time.monotonic() - started < 15
 
 
 def test_a_client_that_does_not_read_is_sent_off(start: Start) -> None:
@@ -140,14 +142,14 @@ def test_a_client_that_does_not_read_is_sent_off(start: Start) -> None:
         asked.set()
         return Answer(body=b"x" * (20_000_000 if request.path == "/big" else 1))
 
-    server = start(handle, None, 2.0)
+    server = start(handle, None, HASTY_SECONDS)
     with connected(server) as connection:
         connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
         started = time.monotonic()
         connection.sendall(b"GET /big HTTP/1.1\r\n\r\n")
         assert asked.wait(30)
         wait_until(lambda: request_threads() == 0)
-        assert 1.9 < time.monotonic() - started < 25
+        assert EARLIEST < time.monotonic() - started < 15
     assert get(server, "/").status == 200
 
 
@@ -281,7 +283,7 @@ def test_too_many_open_files_are_waited_out(
 ) -> None:
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     with socket.socket() as first, socket.socket() as client:
-        client.settimeout(10)
+        client.settimeout(60)
         resource.setrlimit(resource.RLIMIT_NOFILE, (3, hard))
         started = time.monotonic()
         try:
@@ -324,12 +326,14 @@ def test_answers_are_counted_by_known_path_and_status(start: Start) -> None:
 
 
 def test_after_its_end_nobody_is_answered_and_the_port_is_free(start: Start) -> None:
-    server = Server(listen("127.0.0.1", 0), lambda _: lines(HTTPStatus.OK, ["x"]))
+    server = Server(
+        listen("127.0.0.1", 0), lambda _: lines(HTTPStatus.OK, ["x"]), None, SLOW_SECONDS
+    )
     server.start()
     port = server.port
     started = time.monotonic()
     server.close()
-    assert time.monotonic() - started < 20
+    assert time.monotonic() - started < 20  # of the sixty that a client has
     listen("127.0.0.1", port).close()
 
 
@@ -340,7 +344,7 @@ def test_an_end_while_all_places_are_taken_comes_at_once() -> None:
         gate.wait(60)
         return lines(HTTPStatus.OK, ["x"])
 
-    server = Server(listen("127.0.0.1", 0), handle)
+    server = Server(listen("127.0.0.1", 0), handle, None, SLOW_SECONDS)
     server.start()
     with ExitStack() as stack:
         for peer in _peers(12):

@@ -20,9 +20,8 @@ from numa_agent.serve.certificates import LOOK_SECONDS, Certificates
 from numa_agent.serve.places import MOST_OF_PEER
 from numa_agent.serve.server import Server
 from tests.serve.clients import connected, get, rest
+from tests.serve.conftest import HASTY_SECONDS, Start
 from tests.serve.reports import Clock
-
-Start = Callable[..., Server]
 
 pytestmark = pytest.mark.skipif(
     shutil.which("openssl") is None, reason="the command openssl, which makes keys, isn't there"
@@ -132,17 +131,11 @@ def test_who_speaks_no_tls_learns_nothing(data: bytes, mounted: Pair, start: Sta
 
 def test_who_never_ends_the_handshake_is_sent_off(mounted: Pair, start: Start) -> None:
     certificates = Certificates(mounted.certificate, mounted.key)
-    server = start(lambda _: lines(HTTPStatus.OK, ["secret"]), certificates, 0.5)
+    server = start(lambda _: lines(HTTPStatus.OK, ["secret"]), certificates, HASTY_SECONDS)
     with connected(server) as connection:
         connection.sendall(b"\x16\x03\x01\x02")
         rest(connection)
-    # So little time may be over for us as well.
-    deadline = time.monotonic() + 30
-    shown = False
-    while not shown and time.monotonic() < deadline:
-        with suppress(OSError):
-            shown = shows(server, mounted)
-    assert shown
+    assert shows(server, mounted)
 
 
 def test_handshakes_that_never_end_do_not_keep_a_probe_out(mounted: Pair, start: Start) -> None:
