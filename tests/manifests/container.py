@@ -57,7 +57,10 @@ class Container:
         """The command in the container, killed at the end if it still runs."""
         script = "\n".join(self._script(command))
         process = subprocess.Popen(
-            ["unshare", "--mount", "--propagation", "private", "bash", "-euc", script],
+            [
+                *("setpriv", "--pdeathsig", "KILL"),
+                *("unshare", "--mount", "--propagation", "private", "bash", "-euc", script),
+            ],
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
@@ -68,12 +71,12 @@ class Container:
             yield process
         finally:
             process.kill()
-            process.communicate(timeout=10)
+            process.communicate(timeout=60)
 
     def run(self, command: list[str], environment: Mapping[str, str] | None = None) -> str:
         """What the command prints. Raises AssertionError where it fails."""
         with self.running(command, environment or {}) as process:
-            printed, said = process.communicate(timeout=60)
+            printed, said = process.communicate(timeout=150)
         assert process.returncode == 0, said
         return printed
 

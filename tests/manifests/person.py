@@ -52,7 +52,7 @@ class Person:
         connection = http.client.HTTPSConnection(
             str(address.hostname),
             address.port,
-            timeout=10,
+            timeout=60,
             context=ssl.create_default_context(cafile=self.plane.ca_file),
         )
         with closing(connection):

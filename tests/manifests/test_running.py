@@ -17,7 +17,7 @@ from tests.manifests.installing import AGENT, Installed, container_of, install
 from tests.manifests.objects import NAMESPACE, Json, apply, bound_token, named
 from tests.manifests.person import settled
 
-pytestmark = [pytest.mark.apiserver, pytest.mark.timeout(120)]
+pytestmark = [pytest.mark.apiserver, pytest.mark.timeout(300)]
 
 RBAC = "/apis/rbac.authorization.k8s.io/v1"
 
@@ -101,7 +101,7 @@ def status(installed: Installed, path: str, token: str | None = None) -> int:
     headers = {} if token is None else {"Authorization": f"Bearer {token}"}
     request = urllib.request.Request(address, headers=headers)
     try:
-        with urllib.request.urlopen(request, timeout=5, context=context) as answer:
+        with urllib.request.urlopen(request, timeout=60, context=context) as answer:
             return int(answer.status)
     except urllib.error.HTTPError as error:
         with error:
