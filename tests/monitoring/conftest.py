@@ -1,7 +1,6 @@
 """Real runs of the agent, recorded once for all tests."""
 
 import shutil
-import time
 from collections.abc import Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
@@ -12,7 +11,7 @@ import pytest
 from tests.apiserver.conftest import crd, device_crd, programs
 from tests.apiserver.control_plane import ControlPlane
 from tests.monitoring.faults import RUN_SECONDS
-from tests.monitoring.recording import Agent, agent, copy_of
+from tests.monitoring.recording import Agent, agent, copy_of, each_second
 from tests.monitoring.scenes import SCENES, Scene
 from tests.recorded import ROOT
 
@@ -41,15 +40,14 @@ def _second(number: int, scene: Scene, running: Agent) -> None:
 def runs(tmp_path_factory: pytest.TempPathFactory) -> Mapping[str, Agent]:
     """Every scene's agent with what it answered in its 45 seconds; none of them runs any more."""
     folder = tmp_path_factory.mktemp("runs")
-    with ExitStack() as stack, ThreadPoolExecutor(4) as threads:
+    # The agents end before the threads that started them.
+    with ThreadPoolExecutor(4) as threads, ExitStack() as stack:
         pending = {
             name: threads.submit(_started, name, scene, folder, stack)
             for name, scene in SCENES.items()
         }
         started = {name: each.result() for name, each in pending.items()}
-        began = time.monotonic()
-        for number in range(RUN_SECONDS):
-            time.sleep(max(0.0, began + number - time.monotonic()))
+        for number in each_second(RUN_SECONDS):
             for name, running in started.items():
                 _second(number, SCENES[name], running)
     return started

@@ -27,7 +27,7 @@ class Prometheus:
     def ask(self, path: str, **parameters: str) -> Any:
         """The `data` of an answer of its HTTP API. Raises OSError while there is none."""
         url = f"{self.url}/api/v1/{path}?{urllib.parse.urlencode(parameters)}"
-        with urllib.request.urlopen(url, timeout=10) as answer:
+        with urllib.request.urlopen(url, timeout=30) as answer:
             return json.load(answer)["data"]
 
     def query(self, expr: str) -> list[tuple[dict[str, str], float]]:
@@ -58,7 +58,7 @@ def prometheus(folder: Path, agents: Sequence[Agent], rules: Path) -> Iterator[P
     with (folder / "prometheus.log").open("wb") as log:
         process = subprocess.Popen(
             [
-                "prometheus",
+                *("setpriv", "--pdeathsig", "KILL", "prometheus"),
                 f"--config.file={folder / 'prometheus.yml'}",
                 f"--storage.tsdb.path={folder / 'data'}",
                 f"--web.listen-address={address}",

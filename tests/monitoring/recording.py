@@ -44,7 +44,7 @@ class Agent:
         scheme = "http" if self.context is None else "https"
         url = f"{scheme}://{self.address}/metrics"
         try:
-            with urllib.request.urlopen(url, timeout=5, context=self.context) as found:
+            with urllib.request.urlopen(url, timeout=30, context=self.context) as found:
                 text: str = found.read().decode()
         except OSError:
             return None
@@ -73,16 +73,26 @@ class Agent:
         """End it as kubelet does."""
         self.process.terminate()
         try:
-            self.process.wait(10)
+            self.process.wait(30)
         except subprocess.TimeoutExpired:
             self.process.kill()
             self.process.wait(10)
 
 
+def each_second(count: int) -> Iterator[int]:
+    """So many numbers, a second apart or more: who was held up doesn't hurry afterwards."""
+    for number in range(count):
+        began = time.monotonic()
+        yield number
+        time.sleep(max(0.0, began + 1.0 - time.monotonic()))
+
+
 def _started(config: Path) -> subprocess.Popen[bytes]:
+    """Start one that dies with the thread that did, even where the tests are killed."""
+    guard = ("setpriv", "--pdeathsig", "KILL")
     with config.with_suffix(".log").open("ab") as log:
         return subprocess.Popen(
-            [sys.executable, "-m", "numa_agent", "run", "--config", str(config)],
+            [*guard, sys.executable, "-m", "numa_agent", "run", "--config", str(config)],
             stdin=subprocess.DEVNULL,
             stdout=log,
             stderr=subprocess.STDOUT,

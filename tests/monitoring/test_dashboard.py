@@ -3,16 +3,17 @@
 import json
 import shutil
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack, suppress
-from typing import Any
+from functools import partial
+from typing import Any, TypeVar
 
 import pytest
 
 from tests.apiserver.control_plane import ControlPlane
 from tests.monitoring.cluster import publishing
 from tests.monitoring.prometheus import Prometheus, prometheus
-from tests.monitoring.recording import agent, copy_of
+from tests.monitoring.recording import agent, copy_of, each_second
 from tests.monitoring.scenes import SCENES
 from tests.recorded import ROOT
 
@@ -24,6 +25,8 @@ pytestmark = [
         reason="the command prometheus isn't there: it is Debian's package of this name",
     ),
 ]
+
+T = TypeVar("T")
 
 RUN_SECONDS = 40
 FAULTY = ("refused", "opted-out", "split", "source", "drift", "gpu-unknown", "ended", "healthy")
@@ -46,10 +49,8 @@ def asked(
             SCENES[name].before(root)
             agents.append(stack.enter_context(agent(root, name, metricsContainers="on")))
         found = stack.enter_context(prometheus(folder, agents, rules))
-        _wait_for(found, f"count(up == 1) == {len(agents)}")
-        began = time.monotonic()
-        for number in range(RUN_SECONDS):
-            time.sleep(max(0.0, began + number - time.monotonic()))
+        until(lambda: found.query(f"count(up == 1) == {len(agents)}"))
+        for number in each_second(RUN_SECONDS):
             for running in agents[1:]:
                 if number == 5:
                     SCENES[running.node].then(running)
@@ -58,13 +59,14 @@ def asked(
         yield found
 
 
-def _wait_for(asked: Prometheus, expr: str) -> None:
+def until(what: Callable[[], T]) -> T:
+    """Ask until there is an answer: a scrape or an evaluation may be late."""
     deadline = time.monotonic() + 90
     while True:
         with suppress(OSError):
-            if asked.query(expr):
-                return
-        assert time.monotonic() < deadline, expr
+            if found := what():
+                return found
+        assert time.monotonic() < deadline
         time.sleep(0.2)
 
 
@@ -83,8 +85,8 @@ def shown(labels: dict[str, str], value: float) -> str:
 @pytest.mark.parametrize("panel", PANELS, ids=lambda panel: panel["title"])
 def test_every_query_of_a_panel_has_data(panel: dict[str, Any], asked: Prometheus) -> None:
     for target in panel["targets"]:
-        found = asked.query(filled(target["expr"]))
-        assert found, target["expr"]
+        print(target["expr"])
+        found = until(partial(asked.query, filled(target["expr"])))
         examples = "; ".join(shown(*each) for each in found[:2])
         print(f"{panel['title']} ({panel['type']}): {len(found)} series: {examples}")
 
@@ -105,12 +107,15 @@ def test_a_chosen_node_is_shown_alone(asked: Prometheus) -> None:
 
 
 def test_no_text_of_an_alert_lacks_a_value(asked: Prometheus) -> None:
-    alerts = asked.ask("alerts")["alerts"]
-    fired = {each["labels"]["alertname"] for each in alerts}
     wanted = {name for each in FAULTY for name in SCENES[each].fires}
     # Those that a run of half a minute can't have.
-    assert wanted - fired <= {"NumaAgentAbsent", "NumaAgentSourceOld", "NumaAgentCpusetDrift"}
-    for each in alerts:
+    wanted -= {"NumaAgentAbsent", "NumaAgentSourceOld", "NumaAgentCpusetDrift"}
+
+    def alerts() -> list[Any]:
+        found: list[Any] = asked.ask("alerts")["alerts"]
+        return found if wanted <= {each["labels"]["alertname"] for each in found} else []
+
+    for each in until(alerts):
         for text in each["annotations"].values():
             assert "<no value>" not in text
             assert "<error" not in text

@@ -1,7 +1,6 @@
 """The alerts on publishing, on series of agents that have a real API server, or lost it."""
 
 import shutil
-import time
 from collections.abc import Mapping
 from contextlib import ExitStack
 from pathlib import Path
@@ -11,7 +10,7 @@ import pytest
 from tests.apiserver.control_plane import ControlPlane
 from tests.monitoring.cluster import publishing, reader, second_publisher
 from tests.monitoring.promtool import firing
-from tests.monitoring.recording import Agent
+from tests.monitoring.recording import Agent, each_second
 from tests.monitoring.scenes import fires
 from tests.monitoring.series import series_of
 
@@ -62,9 +61,7 @@ def published(
 
 def _scraped(agents: list[Agent]) -> None:
     """Ask each once a second."""
-    began = time.monotonic()
-    for number in range(RUN_SECONDS):
-        time.sleep(max(0.0, began + number - time.monotonic()))
+    for _ in each_second(RUN_SECONDS):
         for each in agents:
             each.scrape()
 

@@ -77,6 +77,7 @@ def prometheus(folder: Path, scrape: dict[str, object]) -> Iterator[Prometheus]:
     with (folder / "log").open("wb") as log:
         process = subprocess.Popen(
             [
+                *("setpriv", "--pdeathsig", "KILL"),
                 *("prometheus", f"--config.file={folder / 'prometheus.yml'}"),
                 *(
                     f"--storage.tsdb.path={folder / 'data'}",
