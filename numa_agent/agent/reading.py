@@ -5,7 +5,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Generic, TypeVar
 
-from numa_agent.core.errors import SourceError
+from numa_agent.core.errors import ApiError, SourceError
 from numa_agent.core.report import SourceAge
 
 T = TypeVar("T")
@@ -17,13 +17,15 @@ class Reading(Generic[T_co]):
     """What a source gave.
 
     `values` holds the value, and nothing where there has never been one. `error` says why it
-    isn't of now, and `age_seconds` how old it is.
+    isn't of now, `unavailable` that this is since the API server doesn't answer, and
+    `age_seconds` how old it is.
     """
 
     source: str
     values: tuple[T_co, ...]
     error: str | None
     age_seconds: float | None
+    unavailable: bool = False
 
     @property
     def fresh(self) -> bool:
@@ -33,7 +35,12 @@ class Reading(Generic[T_co]):
     @property
     def age(self) -> SourceAge:
         """The source's line in a report."""
-        return SourceAge(source=self.source, age_seconds=self.age_seconds, error=self.error)
+        return SourceAge(
+            source=self.source,
+            age_seconds=self.age_seconds,
+            error=self.error,
+            unavailable=self.unavailable,
+        )
 
 
 class Kept(Generic[T]):
@@ -61,7 +68,11 @@ class Kept(Generic[T]):
         except SourceError as error:
             age = self._clock() - self._since if self._values else None
             return Reading(
-                source=self.source, values=self._values, error=str(error), age_seconds=age
+                source=self.source,
+                values=self._values,
+                error=str(error),
+                age_seconds=age,
+                unavailable=isinstance(error, ApiError) and error.unavailable,
             )
         self._values, self._since = (value,), self._clock()
         return Reading(source=self.source, values=self._values, error=None, age_seconds=0.0)

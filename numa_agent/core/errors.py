@@ -36,3 +36,8 @@ class ApiError(SourceError):
         self.reason = reason
         self.retry_after = retry_after
         self.managers = managers
+
+    @property
+    def unavailable(self) -> bool:
+        """Whether it says nothing of the request: the server can't be reached, or is ill."""
+        return self.status is None or self.status == 429 or self.status >= 500

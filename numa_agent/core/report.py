@@ -75,11 +75,15 @@ class Binding:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SourceAge:
-    """How old what a source gave is: 0 where it answered, None where it never did."""
+    """How old what a source gave is: 0 where it answered, None where it never did.
+
+    `unavailable` says that it is the API server that doesn't answer, or is ill.
+    """
 
     source: str
     age_seconds: float | None
     error: str | None
+    unavailable: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

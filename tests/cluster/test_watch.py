@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from numa_agent.agent import Kept
 from numa_agent.cluster.api import connect
 from numa_agent.cluster.watch import watch_pods
 from numa_agent.core.backoff import BackOff
@@ -284,6 +285,22 @@ def test_a_first_list_that_fails_says_why_and_is_tried_again(first: Act, tmp_pat
         eventually(lambda: f"can't list Pods on Node n at {server.url}: " in agent.fault())
         server.script[:] = [well(10, pod(1))] * 100
         eventually(lambda: agent.knows("p1"))
+
+
+@pytest.mark.parametrize(
+    ("first", "unavailable"),
+    [(hang_up, True), (refusing(503), True), (refusing(429), True), (refusing(403), False)],
+)
+def test_a_server_that_refuses_is_told_from_one_that_is_away(
+    first: Act, unavailable: bool, tmp_path: Path
+) -> None:
+    with (
+        pod_server(*[first] * 100) as server,
+        following(kubeconfig_of(server.url, tmp_path)) as agent,
+    ):
+        eventually(lambda: "can't list Pods" in agent.fault())
+        reading = Kept("pods", agent.watch.pods).read()
+        assert (reading.fresh, reading.age.unavailable) == (False, unavailable)
 
 
 def test_a_list_that_drips_is_given_up(tmp_path: Path) -> None:

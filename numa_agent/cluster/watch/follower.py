@@ -22,12 +22,14 @@ Ended = tuple[Mapping[str, Pod], frozenset[str]]
 class Seen:
     """What is known.
 
-    `away` is since when no stream is open, None while one is; `error` says why.
+    `away` is since when no stream is open, None while one is; `error` says why, and `status` is
+    the HTTP status of that, None without an answer.
     """
 
     store: PodStore | None = None
     away: float | None = None
     error: str = ""
+    status: int | None = None
 
 
 class Follower:
@@ -142,13 +144,13 @@ class Follower:
         if isinstance(error, SilentError):
             # On a quiet server it is nothing: what is known is good if the next stream opens.
             self._failures = 0
-        self._lose(str(error))
+        self._lose(str(error), error.status)
 
-    def _lose(self, why: str) -> None:
+    def _lose(self, why: str, status: int | None = None) -> None:
         self._must_compare = True
         seen = self.seen
         away = self._clock() if seen.away is None else seen.away
-        self.seen = replace(seen, away=away, error=why)
+        self.seen = replace(seen, away=away, error=why, status=status)
         self.settled.set()
 
     def _tell(self, seen: Seen) -> None:

@@ -8,11 +8,11 @@ from pathlib import Path
 
 from numa_agent.cluster.connection import Connection, load
 from numa_agent.cluster.cutting import Cutter
-from numa_agent.cluster.watch.follower import Follower
+from numa_agent.cluster.watch.follower import Follower, Seen
 from numa_agent.cluster.watch.patience import Patience
 from numa_agent.cluster.watch.requests import PodRequests
 from numa_agent.core.conditions import Condition
-from numa_agent.core.errors import SourceError
+from numa_agent.core.errors import ApiError
 from numa_agent.core.pod_entries import Key
 from numa_agent.core.pods import PodRead, PodsRead
 from numa_agent.core.podstore import PodStore, lost_pods
@@ -60,15 +60,15 @@ class PodWatch:
     def pods(self) -> PodsRead:
         """The node's pods of now.
 
-        Raises SourceError where they aren't known, or haven't been followed for a while. Before
+        Raises ApiError where they aren't known, or haven't been followed for a while. Before
         the first list it waits for it, for Patience.first at most.
         """
         self._follower.settled.wait(self._patience.first)
         seen = self._follower.seen
         if seen.store is None:
-            raise SourceError(seen.error or f"{self._label} aren't listed yet")
+            raise _not_known(seen, f"{self._label} aren't listed yet")
         if seen.away is not None and self._clock() - seen.away > self._patience.grace:
-            raise SourceError(seen.error or f"{self._label} aren't watched yet")
+            raise _not_known(seen, f"{self._label} aren't watched yet")
         return self._read(seen.store)
 
     def conditions(self) -> tuple[Condition, ...]:
@@ -121,6 +121,10 @@ class PodWatch:
     def _tell(self) -> None:
         if not self._ending.is_set():
             self._wake()
+
+
+def _not_known(seen: Seen, otherwise: str) -> ApiError:
+    return ApiError(seen.error or otherwise, status=seen.status)
 
 
 def watch_pods(

@@ -147,7 +147,8 @@ def _of_sources(report: Report) -> Found:
     errors = {each.error for each in report.sources if each.error is not None}
     for each in report.sources:
         if each.error is not None:
-            yield reasons.SOURCE_FAILED, f"{each.source}: {each.error}"
+            reason = reasons.SERVER_AWAY if each.unavailable else reasons.SOURCE_FAILED
+            yield reason, f"{each.source}: {each.error}"
     for failure in report.failures:
         if failure not in errors:
             yield reasons.PASS_INCOMPLETE, failure

@@ -19,6 +19,8 @@ TOPOLOGY_UNKNOWN = Reason(name="TopologyUnknown", about=_NODE)
 SECOND_PUBLISHER = Reason(name="SecondPublisher", about=_NODE)
 PUBLISH_FAILED = Reason(name="PublishFailed", about=_NODE, volatile=True, patience=60.0)
 SOURCE_FAILED = Reason(name="SourceFailed", about=_NODE, volatile=True, patience=120.0)
+SERVER_AWAY = Reason(name="SourceFailed", about=_NODE, volatile=True, patience=600.0)
+"""Of the API server: when it can be told there, it is mostly over, and on every node at once."""
 PASS_INCOMPLETE = Reason(name="PassIncomplete", about=_NODE, volatile=True, patience=120.0)
 POD_UNREADABLE = Reason(name="PodUnreadable", about=_NODE)
 HELD_BACK = Reason(name="EventsHeldBack", about=_NODE, volatile=True)

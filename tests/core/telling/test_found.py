@@ -244,6 +244,13 @@ def test_a_source_s_failure_is_told_once_and_other_failures_besides() -> None:
     ]
 
 
+@pytest.mark.parametrize(("unavailable", "patience"), [(False, 120.0), (True, 600.0)])
+def test_a_server_that_is_away_is_told_of_late(unavailable: bool, patience: float) -> None:
+    down = SourceAge(source="pods", age_seconds=40.0, error="down", unavailable=unavailable)
+    (told,) = faults(report(sources=(down,)), (), "n1")
+    assert (told.reason.name, told.reason.patience) == ("SourceFailed", patience)
+
+
 def test_what_is_found_between_passes_is_told_of_its_pod() -> None:
     fights = [condition("drift-conflict"), condition("drift-conflict", message="another file")]
     assert [shown(each) for each in between(fights, (P1,))] == [
