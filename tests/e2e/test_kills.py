@@ -15,7 +15,7 @@ from numa_agent.core.cpulist import CpuSet
 from tests.e2e.bench.bench import Bench
 from tests.e2e.bench.guest import CommandError
 from tests.e2e.cluster import NAMESPACE, Cluster
-from tests.e2e.trouble import Before, TroubleBench, settled
+from tests.e2e.trouble import Before, TroubleBench, agent_process, settled
 from tests.e2e.watching import Watch
 from tests.e2e.waves import DECIDED, Wave, moved
 
@@ -34,24 +34,12 @@ pytestmark = [
     pytest.mark.timeout(900 + 60 * KILLS, func_only=True),
 ]
 
-FIND = """\
-for pid in $(cat /sys/fs/cgroup/kubepods/burstable/pod{uid}/*/cgroup.procs 2>/dev/null); do
-    ! grep -qs numa-agent /proc/$pid/cmdline || echo $pid
-done
-"""
-
-
-def process(cluster: Cluster, uid: str) -> int | None:
-    """The agent's process on the node, None while there is none."""
-    found = cluster.node.run(FIND.format(uid=uid)).split()
-    return int(found[0]) if found else None
-
 
 def kill(cluster: Cluster, uid: str, after: int, chance: random.Random) -> int:
     """Kill the agent's next process some time after its start, whatever it does then."""
 
     def another() -> int | None:
-        found = process(cluster, uid)
+        found = agent_process(cluster, uid)
         return found if found != after else None
 
     for _ in range(TRIES):

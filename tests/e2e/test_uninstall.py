@@ -4,10 +4,10 @@ import pytest
 
 from numa_agent.core import cpulist
 from tests.e2e.bench.bench import Bench
-from tests.e2e.cluster import Cluster
+from tests.e2e.cluster import NAMESPACE, Cluster
 from tests.e2e.placed import by_group, online
 from tests.e2e.pods import Json, assigned, pod
-from tests.e2e.trouble import Before, TroubleBench, bound, settled
+from tests.e2e.trouble import Before, TroubleBench, agent_process, bound, restarts, settled
 from tests.vm.guest import CHECKOUT
 
 pytestmark = [
@@ -32,12 +32,12 @@ def with_overlay(command: str, named: str, own: str) -> str:
     return command.replace(named, own)
 
 
-def exits(cluster: Cluster, command: str) -> dict[str, str]:
-    """The exit code that the page's command shows for each node."""
+def exits(cluster: Cluster, command: str) -> dict[str, list[str]]:
+    """What the page's command shows for each node: what runs there, and its exit code."""
     lines = [line.split() for line in cluster.shell(command).splitlines()]
     # There is none between the old pod's end and the new one's coming.
-    assert not lines or lines[0] == ["NODE", "EXIT"]
-    return dict(lines[1:])
+    assert not lines or lines[0] == ["NODE", "DOES", "EXIT"]
+    return {node: shown for node, *shown in lines[1:]}
 
 
 def annotations(cluster: Cluster) -> dict[str, Json]:
@@ -66,14 +66,29 @@ def traces(cluster: Cluster) -> list[str]:
     return found
 
 
+def end_agent(cluster: Cluster) -> None:
+    """Have the agent end by itself once, and wait until it is started again.
+
+    From then on its pod has the exit code of that, as `restore` has one.
+    """
+    agent = cluster.pod(cluster.agent, NAMESPACE)
+    assert agent is not None
+    before = restarts(cluster)
+    cluster.node.run(f"kill {agent_process(cluster, agent['metadata']['uid'])}")
+    cluster.until("the agent is started again", lambda: restarts(cluster) == before + 1)
+
+
 def test_the_documented_steps_leave_no_trace(cluster: Cluster, bench: Bench) -> None:
     node, commands = cluster.node, documented()
     bound(cluster)
+    end_agent(cluster)
+    cluster.until("the agent is ready again", bench.has_agent)
     warned, annotated = Before.of(cluster).warned, annotations(cluster)
     own = bench.own_overlay("restore", components=["restore"])
     try:
         cluster.shell(with_overlay(commands[RESTORE], "manifests/overlays/restore", str(own)))
-        cluster.until("restored", lambda: exits(cluster, commands[EXITS]) == {node.name: "0"})
+        done = {node.name: ["restore", "0"]}
+        cluster.until("restored", lambda: exits(cluster, commands[EXITS]) == done)
         cluster.shell(
             with_overlay(commands[DELETE], "manifests/overlays/kube-scheduler", str(own))
         )

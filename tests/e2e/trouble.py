@@ -13,6 +13,12 @@ from tests.e2e.pods import Json, assigned, container, pod
 from tests.e2e.served import PASSES, WRITES, counted
 from tests.e2e.test_assigner import ASKS
 
+FIND = """\
+for pid in $(cat /sys/fs/cgroup/kubepods/burstable/pod{uid}/*/cgroup.procs 2>/dev/null); do
+    ! grep -qs numa-agent /proc/$pid/cmdline || echo $pid
+done
+"""
+
 
 class TroubleBench(Bench):
     """One whose agent takes a pass every few seconds, so that two of them are soon over."""
@@ -38,6 +44,12 @@ def writes(cluster: Cluster) -> dict[str, int]:
         "cgroups": counted(cluster, WRITES),
         "object": sum(verb not in ("get", "list", "watch") for verb in verbs),
     }
+
+
+def agent_process(cluster: Cluster, uid: str) -> int | None:
+    """The process of the agent's pod on the node, None while there is none."""
+    found = cluster.node.run(FIND.format(uid=uid)).split()
+    return int(found[0]) if found else None
 
 
 def restarts(cluster: Cluster) -> int:
