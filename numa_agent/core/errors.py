@@ -39,5 +39,9 @@ class ApiError(SourceError):
 
     @property
     def unavailable(self) -> bool:
-        """Whether it says nothing of the request: the server can't be reached, or is ill."""
-        return self.status is None or self.status == 429 or self.status >= 500
+        """Whether it says nothing of the request: the server can't be reached, or is ill.
+
+        What answers below 400 without the thing asked for stands in its place, such as a proxy.
+        """
+        status = self.status
+        return status is None or status < 400 or status == 429 or status >= 500

@@ -10,16 +10,17 @@ OUT_OF = "OutOf"
 
 MEANINGS = {
     "TopologyAffinityError": "kubelet's Topology Manager found no NUMA nodes for it by its policy",
-    "SMTAlignmentError": "kubelet's CPU manager gives whole cores, and it asks for half a one",
-    "EmptyPodSharedPoolError": "kubelet's CPU manager would leave its other containers no CPU",
+    "SMTAlignmentError": "kubelet's CPU manager gives whole cores, and it asks for half a one or"
+    " for more than are free",
+    "EmptyPodSharedPoolError": "kubelet's managers would leave its other containers nothing",
     "UnexpectedAdmissionError": "a manager of kubelet's or a device plugin couldn't serve it",
-    "Evicted": "kubelet ended it, since the node lacked memory, disk or process ids",
+    "Evicted": "kubelet ended it for want of memory, disk or process ids on the node, or since it"
+    " had filled its own share of the disk",
     "Preempting": "kubelet ended it in favour of a critical pod",
     "NodeAffinity": "the node's labels aren't those that it asks for",
     "NodeShutdown": "the node was shutting down when it came",
     "Terminated": "the node was shut down",
     "DeadlineExceeded": "its activeDeadlineSeconds were over",
-    "NodeLost": "its node was lost",
 }
 
 

@@ -205,9 +205,8 @@ def outcome_of(error: ApiError) -> Outcome:
     # A definition that is being deleted answers 405.
     known = {401: Outcome.FORBIDDEN, 403: Outcome.FORBIDDEN, 404: Outcome.NO_CRD}
     known |= {405: Outcome.NO_CRD, 409: Outcome.CONFLICT, 429: Outcome.THROTTLED}
-    if status is None or status < 400 or status >= 500:
-        return Outcome.UNAVAILABLE
-    return known.get(status, Outcome.REFUSED)
+    default = Outcome.UNAVAILABLE if error.unavailable else Outcome.REFUSED
+    return default if status is None else known.get(status, default)
 
 
 def too_large(status: int | None, message: str) -> bool:

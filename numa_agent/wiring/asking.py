@@ -55,16 +55,24 @@ class Patient(Generic[T]):
     """Reads a source, and waits `seconds` for it at most; then it is a source that failed.
 
     The call goes on, and no other is made before it ends. What comes late is taken by the next
-    read where it says the same as it would then (`late`), and asked for anew else.
+    read where it says the same as it would then (`late`), and asked for anew else. `failed` makes
+    the error of one that isn't there in time.
     """
 
     def __init__(
-        self, name: str, read: Callable[[], T], *, seconds: float, late: bool = False
+        self,
+        name: str,
+        read: Callable[[], T],
+        *,
+        seconds: float,
+        late: bool = False,
+        failed: Callable[[str], SourceError] = SourceError,
     ) -> None:
         self._name = name
         self._read = read
         self._seconds = seconds
         self._late = late
+        self._failed = failed
         self._open: _Question[T] | None = None
 
     def __call__(self) -> T:
@@ -76,7 +84,7 @@ class Patient(Generic[T]):
             question = self._open = _Question(self._name, self._read)
         if not question.done.wait(self._seconds):
             waited = time.monotonic() - question.since
-            raise SourceError(f"{self._name}: no answer for {waited:.0f} s; it is waited for")
+            raise self._failed(f"{self._name}: no answer for {waited:.0f} s; it is waited for")
         self._open = None
         return question.answer()
 

@@ -10,7 +10,7 @@ from numa_agent.agent import Kept, NodeSources
 from numa_agent.config import PODRESOURCES_SOCKET, Config, ConfigError, read_overrides
 from numa_agent.core.accounting import is_of
 from numa_agent.core.documents import Document
-from numa_agent.core.errors import SourceError
+from numa_agent.core.errors import ApiError, SourceError
 from numa_agent.core.grants import PodResources
 from numa_agent.core.kubelet_config import parse_settings
 from numa_agent.core.node import Node, parse_node
@@ -97,7 +97,8 @@ def sources(
 def _seldom(
     name: str, read: Callable[[], T], outdated: Callable[[T], bool] = lambda _: False
 ) -> Callable[[], T]:
-    patient = Patient(name, read, seconds=PATIENCE, late=True)
+    # All of these ask the API server, kubelet's configz as well.
+    patient = Patient(name, read, seconds=PATIENCE, late=True, failed=ApiError)
     return Seldom(patient, seconds=NODE_SECONDS, random=random.random, outdated=outdated)
 
 

@@ -178,7 +178,7 @@ def test_a_network_that_loses_everything_is_noticed_and_costs_no_list(
     kubeconfig = through(proxy, control_plane, user(control_plane, "w-lost"))
     with following(kubeconfig, "w-lost", PATIENT, silence=1.0) as agent:
         assert agent.names() == []
-        proxy.forwarding = False
+        proxy.lose()
         make_pod(control_plane, "w-unheard", "w-lost")
         eventually(lambda: "can't" in agent.fault())
         proxy.forwarding = True
@@ -194,8 +194,7 @@ def test_it_ends_at_once_while_the_network_is_lost(
     kubeconfig = through(proxy, control_plane, control_plane.kubeconfig)
     with following(kubeconfig, "w-end", PATIENT) as agent:
         assert agent.names() == []
-        proxy.forwarding = False
-        time.sleep(0.2)
+        proxy.lose()
 
 
 def test_a_user_without_rights_is_told_which_are_missing(control_plane: ControlPlane) -> None:
@@ -304,7 +303,7 @@ def test_what_a_compaction_took_is_listed_anew(own: ControlPlane) -> None:
     ):
         assert sorted(agent.names()) == ["p1", "p2"]
         agent.running[0] = frozenset()
-        proxy.forwarding = False
+        proxy.lose()
         proxy.cut()
         remove(own, "p1")
         make_pod(own, "p3", "n")

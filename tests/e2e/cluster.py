@@ -235,9 +235,11 @@ class Cluster(Kubectl):
             answer: Json = json.loads(self.ask_agent("verify", f"{DEFAULT}/{pod}", "-o", "json"))
             if tries == 1 or not answer["failures"]:
                 return answer
-        except KubectlError:
-            if tries == 1:
+            print(f"verify {pod}: {answer['failures']}")
+        except KubectlError as error:
+            if tries == 1 or "Traceback" in str(error):
                 raise
+            print(f"verify {pod}: {error}")
         return self._verified(pod, tries - 1)
 
     def _overview(self) -> str:

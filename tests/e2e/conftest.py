@@ -114,7 +114,7 @@ def pytest_runtest_makereport(
     """Collect what tells why, before anything is cleaned up."""
     report = yield
     made = item.config.stash.get(BENCH, None)
-    if made is not None and call.when == "call" and report.failed:
+    if made is not None and report.failed:
         made.leave_evidence(re.sub(r"\W+", "-", item.name))
     return report
 

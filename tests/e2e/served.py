@@ -29,6 +29,7 @@ class Served:
         return cls(cluster.node, agent["status"]["podIP"])
 
     def page(self, path: str) -> str:
+        """The text that it serves there."""
         return self.node.run(f"busybox wget -qO- http://{self.address}:{PORT}{path}")
 
     def report(self) -> Json:

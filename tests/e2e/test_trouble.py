@@ -62,10 +62,9 @@ def restart_app(cluster: Cluster, uid: str) -> None:
     cluster.until("another container", lambda: groups(cluster.node, uid).keys() - before)
 
 
-def answering(cluster: Cluster) -> Served | None:
-    """The agent that runs now, None while it doesn't say that it is ready."""
-    agent = Served.by(cluster)
-    return agent if agent.page("/readyz") == "ready\n" else None
+def answering(cluster: Cluster) -> bool:
+    """Whether the agent says that it is ready."""
+    return Served.by(cluster).page("/readyz") == "ready\n"
 
 
 def test_the_api_server_is_away(cluster: Cluster, node: Guest) -> None:
@@ -116,11 +115,11 @@ def test_containerd_is_started_again(cluster: Cluster, node: Guest) -> None:
         restart_app(cluster, decided)
         # containerd has been seen to come back without a pod's sandbox: then kubelet ends that
         # pod's containers and starts others, at another address.
-        agent = cluster.until("the agent answers", lambda: answering(cluster))
+        cluster.until("the agent answers", lambda: answering(cluster))
         cluster.apply(pod("after", annotations=assigned("5", mems="1")))
         cluster.running("after")
         assert cluster.born("after") == Born(cpus="5", mems="1")
-        kills = int(agent.address != address)
+        kills = int(Served.by(cluster).address != address)
         settled(cluster, before, kills=kills)
         assert moved(watch.changes, held) == []
 

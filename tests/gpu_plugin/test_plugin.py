@@ -19,7 +19,7 @@ from tests.host.deviceplugin.kubelet import AdmissionError, eventually, kubelet
 
 RESOURCE = "aliyun.com/gpu"
 EIGHT = topology_of("two-socket-8gpu")
-MUTE_SECONDS = 0.5
+MUTE_SECONDS = 3.0
 
 
 class Plugin(GpuPlugin):

@@ -3,14 +3,20 @@
 import http.client
 import socket
 import ssl
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
 
 from numa_agent.serve.server import Server
+from tests.waits import eventually
 
 SECONDS = 30.0
 """No test waits longer for its server."""
+
+
+def wait_until(so: Callable[[], bool]) -> None:
+    """Wait until something of the server is true."""
+    eventually(so, SECONDS)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -22,8 +22,8 @@ from numa_agent.serve.server import Server
 from numa_agent.serve.serving import serve
 from tests.core.test_report import GOOD
 from tests.ports import free_port
+from tests.serve.clients import wait_until
 from tests.serve.reports import FULL
-from tests.serve.test_server import wait_until
 from tests.serve.test_tls import make_pair
 
 pytestmark = pytest.mark.skipif(

@@ -6,7 +6,6 @@ import select
 import socket
 import threading
 import time
-from collections.abc import Callable
 from contextlib import ExitStack, suppress
 from http import HTTPStatus
 from pathlib import Path
@@ -19,18 +18,11 @@ from numa_agent.serve.listening import listen
 from numa_agent.serve.places import MOST_AT_ONCE, MOST_OF_PEER, MOST_WAITING, PATIENCE_SECONDS
 from numa_agent.serve.request import MOST_BYTES, Request
 from numa_agent.serve.server import Server
-from tests.serve.clients import connected, exchange, get, rest, status_of
+from tests.serve.clients import connected, exchange, get, rest, status_of, wait_until
 from tests.serve.conftest import HASTY_SECONDS, SLOW_SECONDS, Start
 
 EARLIEST = 0.9 * HASTY_SECONDS
 """Nobody is sent off before."""
-
-
-def wait_until(so: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + 30
-    while not so():
-        assert time.monotonic() < deadline
-        time.sleep(0.01)
 
 
 def _peers(count: int) -> list[str]:

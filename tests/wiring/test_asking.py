@@ -4,7 +4,7 @@ from threading import Event
 
 import pytest
 
-from numa_agent.core.errors import SourceError
+from numa_agent.core.errors import ApiError, SourceError
 from numa_agent.wiring.asking import AGAIN_SECONDS, Patient, Seldom
 
 SECONDS = 0.05
@@ -39,6 +39,15 @@ def test_one_who_doesnt_answer_is_a_source_that_failed_and_is_asked_once() -> No
             read()
     assert kubelet.calls == 1
     kubelet.let.set()
+
+
+def test_a_server_that_doesnt_answer_in_time_is_away() -> None:
+    server = Kubelet()
+    read = Patient("node", server, seconds=SECONDS, failed=ApiError)
+    with pytest.raises(ApiError, match="node: no answer for 0 s") as caught:
+        read()
+    assert caught.value.unavailable
+    server.let.set()
 
 
 @pytest.mark.parametrize(("late", "answer"), [(True, 1), (False, 2)])

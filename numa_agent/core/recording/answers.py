@@ -112,7 +112,7 @@ _POD = {
     },
     "status": {
         "phase": one_of("Pending", "Running", "Succeeded", "Failed", "Unknown"),
-        "reason": text(words.reason),
+        "reason": text(lambda names, value: words.reason(names, value) if value else value),
         "startTime": _MOMENT,
         "qosClass": one_of("Guaranteed", "Burstable", "BestEffort"),
         "initContainerStatuses": [_STATUS],

@@ -162,4 +162,6 @@ def _merged(of_node: Iterable[tuple[Reason, str]], node_name: str) -> Iterator[N
     for reason, own in messages.items():
         shown = "; ".join([*own][:_SHOWN])
         more = f"; and {len(own) - _SHOWN} more" if len(own) > _SHOWN else ""
-        yield notice(about_node(node_name), reason, f"{shown}{more}")
+        # Two that have one name last each for itself.
+        key = "away" if reason is reasons.SERVER_AWAY else ""
+        yield notice(about_node(node_name), reason, f"{shown}{more}", key)

@@ -13,6 +13,7 @@ from numa_agent.core.telling import (
     EVENT_REASONS,
     NO_EVENT,
     About,
+    Ledger,
     Notice,
     about_node,
     about_pod,
@@ -249,6 +250,26 @@ def test_a_server_that_is_away_is_told_of_late(unavailable: bool, patience: floa
     down = SourceAge(source="pods", age_seconds=40.0, error="down", unavailable=unavailable)
     (told,) = faults(report(sources=(down,)), (), "n1")
     assert (told.reason.name, told.reason.patience) == ("SourceFailed", patience)
+
+
+def test_what_is_away_and_what_fails_are_told_each_in_its_own_time() -> None:
+    sources = tuple(
+        SourceAge(source=name, age_seconds=40.0, error=f"no {name}", unavailable=away)
+        for name, away in (("podresources", False), ("pods", True), ("node", True))
+    )
+    both = faults(report(sources=sources), (), "n1")
+    assert [(each.reason.patience, each.message) for each in both] == [
+        (120.0, "podresources: no podresources"),
+        (600.0, "pods: no pods; node: no node"),
+    ]
+    ledger = Ledger(about_node("n1"), lambda: 0.0)
+    ledger.hear(0.0, both[1:])
+    # kubelet's silence begins when the server has been away for long, and isn't told at once.
+    ledger.hear(300.0, both)
+    assert ledger.take(310.0) is None
+    told = ledger.take(425.0)
+    assert told is not None
+    assert told.notice.message == "podresources: no podresources"
 
 
 def test_what_is_found_between_passes_is_told_of_its_pod() -> None:
