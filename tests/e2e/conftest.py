@@ -93,15 +93,21 @@ def node(cluster: Cluster) -> Guest:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> bool | None:
-    """Run a scenario once more on a fresh guest if its guest hung: that says nothing of it."""
+    """Run a scenario once more on a fresh guest if its guest hung: that says nothing of it.
+
+    So does one that failed while a CPU of the guest stood still.
+    """
     made = pyfuncitem.config.stash.get(BENCH, None)
     if made is None or not pyfuncitem.get_closest_marker("e2e"):
         return None
     names = pyfuncitem._fixtureinfo.argnames
     scenario = partial(pyfuncitem.obj, **{name: pyfuncitem.funcargs[name] for name in names})
+    stuck = made.stuck()
     try:
         scenario()
-    except GuestHungError:
+    except Exception as error:
+        if not isinstance(error, GuestHungError) and made.stuck() <= stuck:
+            raise
         made.boot_again()
         scenario()
     return True

@@ -48,6 +48,15 @@ def test_a_guest_that_is_silent_hangs_and_its_console_is_shown(guest: Guest) -> 
         guest.check_alive()
 
 
+def test_a_cpu_that_stands_still_is_counted_by_the_kernel_s_word(guest: Guest) -> None:
+    assert guest.stuck == 0
+    lockup = "[  308.8] watchdog: BUG: soft lockup - CPU#{} stuck for 22s! [containerd-shim:411]\n"
+    (guest.folder / "console").write_text(lockup.format(4) + "rcu: INFO\n" + lockup.format(1))
+    assert guest.stuck == 2
+    (guest.folder / "console").unlink()
+    assert guest.stuck == 0
+
+
 def test_a_guest_that_goes_on_is_well_however_slow_its_product(guest: Guest) -> None:
     guest.hung_seconds = 60
     over = Event()
@@ -85,11 +94,16 @@ def test_a_guest_that_was_switched_off_is_well(guest: Guest) -> None:
 
 
 class Scenario:
-    """A scenario whose guest hangs `times` times, and a bench that counts its boots."""
+    """A scenario that fails `times` times as `error` says, and a bench that counts its boots.
 
-    def __init__(self, times: int) -> None:
-        self.runs = self.boots = 0
-        self._times = times
+    At each a CPU of its guest has stood still `stands` times more.
+    """
+
+    def __init__(
+        self, times: int, error: type[Exception] = GuestHungError, stands: int = 0
+    ) -> None:
+        self.runs = self.boots = self._stuck = 0
+        self._times, self._error, self._stands = times, error, stands
         stash = {conftest.BENCH: self}
         self.item = SimpleNamespace(
             config=SimpleNamespace(stash=stash),
@@ -102,16 +116,33 @@ class Scenario:
     def boot_again(self) -> None:
         self.boots += 1
 
+    def stuck(self) -> int:
+        return self._stuck
+
     def run(self) -> None:
         self.runs += 1
         if self.runs <= self._times:
-            raise GuestHungError
+            self._stuck += self._stands
+            raise self._error
 
 
 def test_a_scenario_whose_guest_hangs_is_run_once_more() -> None:
     scenario = Scenario(times=1)
     assert conftest.pytest_pyfunc_call(cast("Any", scenario.item))
     assert (scenario.runs, scenario.boots) == (2, 1)
+
+
+def test_a_scenario_that_fails_while_a_cpu_stands_still_is_run_once_more() -> None:
+    scenario = Scenario(times=1, error=AssertionError, stands=1)
+    assert conftest.pytest_pyfunc_call(cast("Any", scenario.item))
+    assert (scenario.runs, scenario.boots) == (2, 1)
+
+
+def test_a_scenario_that_fails_on_a_guest_that_goes_on_fails() -> None:
+    scenario = Scenario(times=1, error=AssertionError)
+    with pytest.raises(AssertionError):
+        conftest.pytest_pyfunc_call(cast("Any", scenario.item))
+    assert (scenario.runs, scenario.boots) == (1, 0)
 
 
 def test_a_scenario_whose_guest_hangs_twice_fails() -> None:

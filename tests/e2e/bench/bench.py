@@ -183,6 +183,10 @@ class Bench:
         # The object of before stays until the agent has written it anew.
         self.cluster.until("every CPU is available", self.cluster.idle)
 
+    def stuck(self) -> int:
+        """How often a CPU of a guest stood still, by its kernel's word."""
+        return sum(guest.stuck for guest in self.cluster.guests)
+
     def reboot(self, name: str) -> None:
         """Switch all guests off and boot them anew, with empty disks; logs stay in `name`."""
         for guest in self.cluster.guests:

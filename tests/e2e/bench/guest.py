@@ -124,6 +124,17 @@ class Guest(NodeFiles):
             time.sleep(0.2)
         raise GuestHungError(f"{self.name} hangs, last heard of at {before}\n{self._tail()}")
 
+    @property
+    def stuck(self) -> int:
+        """How often its kernel has said since it was booted that a CPU stood still.
+
+        It says so after about 20 seconds, in which none of what runs there is well.
+        https://docs.kernel.org/admin-guide/lockup-watchdogs.html
+        """
+        console = self.folder / "console"
+        text = console.read_text(errors="replace") if console.exists() else ""
+        return text.count("soft lockup - CPU")
+
     def _answers(self) -> bool:
         """Whether it runs commands; QEMU takes connections before anybody in the guest does."""
         try:
