@@ -1,6 +1,7 @@
 """The Node is read anew when kubelet has devices or settings that it doesn't tell of yet."""
 
 from pathlib import Path
+from threading import Event
 from types import SimpleNamespace
 from typing import Any, cast
 
@@ -74,3 +75,24 @@ def test_what_kubelet_keeps_back_since_its_restart_is_soon_told_of_by_the_node(
     file.write_text("systemReserved: {cpu: '1'}")
     assert [pass_() for _ in range(5)] == [4000, 4000, 3000, 3000, 3000]
     assert asked == offered
+
+
+def test_a_node_that_the_api_server_does_not_tell_in_time_is_the_server_s_absence(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Not so kubelet's silence on its own socket: docs/events.md tells of that sooner."""
+    monkeypatch.setattr("numa_agent.wiring.sources.PATIENCE", 0.05)
+    over = Event()
+
+    def node(name: str) -> dict[str, Any]:
+        assert over.wait(60)
+        return {"metadata": {"name": name}, "status": {}}
+
+    config = Config(host_root=tmp_path, live_root=tmp_path, node_name="n", kubeconfig=None)
+    edge = cast("Any", SimpleNamespace(node=node, pods=None))
+    found = sources(config, lambda _: None, edge, edge)
+    monkeypatch.setattr("numa_agent.wiring.sources._granted", lambda _: node("kubelet"))
+    read = [found.node.read().age, found.granted.read().age]
+    over.set()
+    assert all(each.error is not None and "no answer for" in each.error for each in read)
+    assert [each.unavailable for each in read] == [True, False]
